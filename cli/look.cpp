@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "look.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "host/installation.h"
+#include "host/linux_host.h"
+#include "host/observe.h"
+#include "host/policy_store.h"
+#include "core/wording.h"
+#include "simulation/load_drives.h"
+
+namespace nvmepolicy {
+namespace {
+
+/// A person waits for the answer; a drive that takes longer is reported as such.
+constexpr std::chrono::milliseconds patience{1500};
+
+struct Stage {
+    std::unique_ptr<Host> host;
+    std::unique_ptr<LedgerStore> ledger;
+};
+
+std::optional<Stage> set_stage(const LookOptions& options, const Installation& here)
+{
+    if (options.simulate) {
+        LoadedDrives drives = load_drives(*options.simulate);
+        for (const Refusal& error : drives.errors)
+            fmt::print(stderr, "nvmepolicyctl: {}\n", error.text());
+        if (!drives.host)
+            return std::nullopt;
+        return Stage{std::move(drives.host), std::make_unique<LedgerStore>()};
+    }
+    auto ledger = LedgerStore::open(here.runtime_directory + "/originals.json");
+    if (!ledger) {
+        fmt::print(stderr, "nvmepolicyctl: {}\n", ledger.error().text());
+        return std::nullopt;
+    }
+    return Stage{std::make_unique<LinuxHost>(patience, here.device_program()), *std::move(ledger)};
+}
+
+bool is_there(Host& host, const std::string& name)
+{
+    const auto names = controller_names(host);
+    if (!names) {
+        fmt::print(stderr, "nvmepolicyctl: {}\n", names.error().text());
+        return false;
+    }
+    if (std::ranges::find(*names, name) != names->end())
+        return true;
+    const std::vector<std::string_view> candidates(names->begin(), names->end());
+    fmt::print(stderr, "nvmepolicyctl: there is no controller \"{}\"{}; there {}\n", printable(name),
+               suggestion(name, candidates),
+               names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", ")));
+    return false;
+}
+
+} // namespace
+
+bool report_policy_errors(const PolicyReading& reading)
+{
+    for (const Refusal& error : reading.errors)
+        fmt::print(stderr, "{}\n", error.text());
+    return reading.errors.empty();
+}
+
+std::optional<Look> look_around(const LookOptions& options, const std::optional<std::string>& only)
+{
+    const Installation here = this_installation();
+    PolicyReading reading = load_policy({.vendor_directory = here.vendor_directory}, options.config);
+    if (!report_policy_errors(reading))
+        return std::nullopt;
+    auto stage = set_stage(options, here);
+    if (!stage || (only && !is_there(*stage->host, *only)))
+        return std::nullopt;
+    if (!options.simulate && !options.json)
+        fmt::print(stderr, "nvmepolicyctl: looking at the drives directly, without the daemon\n");
+    return Look{run_round(*stage->host, reading.policy, *stage->ledger, Intent::look, only), stage->host->simulated()};
+}
+
+} // namespace nvmepolicy

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The daemon's own words, on standard error.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace nvmepolicy {
+
+enum class LogLevel { error, warning, info, debug };
+
+[[nodiscard]] const std::map<std::string, LogLevel>& log_level_names();
+
+class Log {
+public:
+    explicit Log(LogLevel most) : most_(most) {}
+    /// One line. Under systemd with the priority that journald knows, else with the program's name.
+    void say(LogLevel level, const std::string& text) const;
+
+private:
+    LogLevel most_;
+};
+
+} // namespace nvmepolicy

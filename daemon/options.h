@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "log.h"
+
+namespace nvmepolicy {
+
+/// What nvmepolicyd was asked to do.
+struct Options {
+    enum class Task { once, restore };
+    Task task = Task::once;
+    std::optional<std::string> config;
+    std::optional<std::string> simulate;
+    bool dry_run = false;
+    LogLevel log_level = LogLevel::info;
+};
+
+/// The options, or the exit code once help, version or a complaint was printed.
+[[nodiscard]] std::variant<Options, int> parse_options(int argc, char** argv);
+
+} // namespace nvmepolicy

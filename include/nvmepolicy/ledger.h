@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What each attribute held before we first touched it, and what we made of it. Restore lives on this, also after a crash.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nvmepolicy/facts.h"
+
+namespace nvmepolicy {
+
+/// The history of one controller's latency tolerance in this boot.
+struct LedgerEntry {
+    ControllerId controller;
+    std::string name;       ///< nvme0 at the time, for people; never used to find the controller again
+    LatencyTolerance first; ///< found before our first write
+    /// Recorded before a write. The values that may be ours: every one announced and not yet confirmed.
+    std::vector<LatencyTolerance> intended;
+    std::optional<LatencyTolerance> ours;         ///< read back after our last write
+    std::optional<ApstParameters> programmed_with; ///< module parameters at our last write
+    std::string origin;                           ///< whose wish the last write was
+    std::int64_t written_at = 0;                  ///< seconds since 1970
+    friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+
+    /// True when a value found now was put there by us, as far as we can know.
+    [[nodiscard]] bool is_ours(const LatencyTolerance& found) const;
+};
+
+struct Ledger {
+    std::vector<LedgerEntry> entries;
+    [[nodiscard]] const LedgerEntry* find(const ControllerId& controller) const;
+    /// The entry of that controller, made when there is none.
+    LedgerEntry& at(const ControllerId& controller);
+    void erase(const ControllerId& controller);
+    friend bool operator==(const Ledger&, const Ledger&) = default;
+};
+
+/// The largest ledger that is read, in bytes; thousands of controllers fit.
+inline constexpr std::size_t largest_ledger = 16 * 1024 * 1024;
+
+/// JSON of `/run/nvmepolicyd/originals.json`, schema 1. A text that is not a ledger is refused, never half read.
+[[nodiscard]] Result<Ledger> parse_ledger(const std::string& where, std::string_view text);
+[[nodiscard]] std::string format_ledger(const Ledger& ledger);
+
+} // namespace nvmepolicy

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the programs' command lines have in common: exit codes, complaints that help, and the last catch.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace nvmepolicy {
+
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_usage = 2; ///< nvmepolicyd: also a wrong configuration
+
+/// Parses; prints help, version or what is wrong, with the word that was probably meant. Returns the exit code then.
+[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
+
+/// Runs `body`; what is thrown past everything else is printed and ends in exit_failed.
+[[nodiscard]] int guarded_main(const char* program, const std::function<int()>& body);
+
+} // namespace nvmepolicy

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "apply.h"
+
+namespace nvmepolicy {
+
+Result<void> apply(const ToleranceChange& change, const Sighting& sighting)
+{
+    const auto identity = observe_identity(*sighting.directory);
+    if (!identity)
+        return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
+                       "not written, the controller has left: " + identity.error().text(), RefusalKind::gone};
+    if (*identity != change.controller)
+        return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
+                       "not written, another drive (serial " + identity->serial + ") has this name now", RefusalKind::gone};
+    if (change.through)
+        if (const auto written = sighting.device->write_tolerance(*change.through); !written)
+            return written;
+    return sighting.device->write_tolerance(change.to);
+}
+
+} // namespace nvmepolicy

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// One controller's blocking calls, made by a child process that can be left behind. See device_protocol.h.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "host.h"
+#include "pm_qos_lane.h"
+#include "unique_fd.h"
+
+namespace nvmepolicy {
+
+class DeviceChild : public ControllerDevice {
+public:
+    /// `directory` is duplicated. The child is started with the first call.
+    DeviceChild(std::string name, int directory, std::string program, std::chrono::milliseconds patience, PmQosLane& lane);
+    ~DeviceChild() override;
+    DeviceChild(const DeviceChild&) = delete;
+    DeviceChild& operator=(const DeviceChild&) = delete;
+
+    [[nodiscard]] Result<std::vector<std::uint8_t>> identify_controller() override;
+    [[nodiscard]] Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) override;
+    [[nodiscard]] Result<std::string> read_tolerance() override;
+    [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance) override;
+
+private:
+    using Deadline = std::chrono::steady_clock::time_point;
+
+    Result<void> open_node();
+    Result<void> start();
+    /// Sends a request line and waits for the whole answer.
+    Result<FeatureReply> ask(const std::string& where, const std::string& request, Deadline deadline);
+    Result<FeatureReply> ask_drive(const std::string& where, const std::string& request);
+    Result<FeatureReply> ask_in_lane(const std::string& where, const std::string& request);
+    Result<void> read_exactly(const std::string& where, std::uint8_t* to, std::size_t length, Deadline deadline);
+    Refusal give_up(const std::string& where);
+
+    std::string name_;
+    std::string program_;
+    std::chrono::milliseconds patience_;
+    PmQosLane& lane_;
+    UniqueFd directory_;
+    UniqueFd node_;
+    UniqueFd socket_; ///< requests out, answers in
+    int pid_ = -1;
+    bool hangs_ = false;
+};
+
+} // namespace nvmepolicy

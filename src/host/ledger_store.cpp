@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "ledger_store.h"
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "errno_refusal.h"
+#include "text_file.h"
+
+namespace nvmepolicy {
+namespace {
+
+std::int64_t seconds_since_1970()
+{
+    using namespace std::chrono;
+    return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+Result<std::unique_ptr<LedgerStore>> LedgerStore::open(std::string path)
+{
+    auto store = std::make_unique<LedgerStore>();
+    store->path_ = std::move(path);
+    const auto text = read_text_file(store->path_, largest_ledger);
+    if (!text && text.error().kind != RefusalKind::absent)
+        return text.error();
+    if (text) {
+        auto ledger = parse_ledger(store->path_, *text);
+        if (!ledger) {
+            Refusal refusal = ledger.error();
+            refusal.reason += ". It is the record of what the drives had before us, so nothing is written while it cannot be "
+                              "read. Move it away to start anew from the present values";
+            return refusal;
+        }
+        store->ledger_ = *std::move(ledger);
+    }
+    return store;
+}
+
+Ledger LedgerStore::snapshot() const
+{
+    const std::lock_guard lock(mutex_);
+    return ledger_;
+}
+
+std::optional<LedgerEntry> LedgerStore::find(const ControllerId& controller) const
+{
+    const std::lock_guard lock(mutex_);
+    const LedgerEntry* entry = ledger_.find(controller);
+    return entry ? std::optional{*entry} : std::nullopt;
+}
+
+Result<void> LedgerStore::intend(const ToleranceChange& change)
+{
+    const std::lock_guard lock(mutex_);
+    const bool known = ledger_.find(change.controller) != nullptr;
+    LedgerEntry& entry = ledger_.at(change.controller);
+    if (!known)
+        entry.first = change.from;
+    entry.name = change.name;
+    entry.origin = change.origin;
+    if (change.through)
+        entry.intended.push_back(*change.through);
+    entry.intended.push_back(change.to);
+    return save();
+}
+
+Result<void> LedgerStore::confirm(const ToleranceChange& change, const LatencyTolerance& read_back,
+                                  const ApstParameters& parameters)
+{
+    const std::lock_guard lock(mutex_);
+    LedgerEntry& entry = ledger_.at(change.controller);
+    entry.intended.clear();
+    entry.ours = read_back;
+    entry.programmed_with = parameters;
+    entry.written_at = seconds_since_1970();
+    return save();
+}
+
+Result<void> LedgerStore::forget(const ControllerId& controller)
+{
+    const std::lock_guard lock(mutex_);
+    ledger_.erase(controller);
+    return save();
+}
+
+Result<void> LedgerStore::save() const
+{
+    return path_.empty() ? Result<void>{} : replace_text_file(path_, format_ledger(ledger_));
+}
+
+Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)
+{
+    if (::mkdir(runtime_directory.c_str(), 0755) < 0 && errno != EEXIST)
+        return errno_refusal(runtime_directory, "", errno);
+    const std::string path = runtime_directory + "/lock";
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd)
+        return errno_refusal(path, "", errno);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0)
+        return InstanceLock(std::move(fd));
+    if (errno == EWOULDBLOCK)
+        return Refusal{path, "", "another nvmepolicyd is running; only one may write at a time", RefusalKind::try_later};
+    return errno_refusal(path, "", errno);
+}
+
+} // namespace nvmepolicy

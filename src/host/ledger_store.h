@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The ledger on disk. It is written before the machine is changed, so that a crash at any instant can be undone.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "nvmepolicy/ledger.h"
+#include "nvmepolicy/plan.h"
+#include "unique_fd.h"
+
+namespace nvmepolicy {
+
+/// May be used from several threads.
+class LedgerStore {
+public:
+    /// In memory only, for simulated controllers.
+    LedgerStore() = default;
+    /// Reads `path`; none there yet is an empty ledger. A damaged one is refused and left alone: it is the only record of
+    /// what the drives had before.
+    [[nodiscard]] static Result<std::unique_ptr<LedgerStore>> open(std::string path);
+
+    [[nodiscard]] Ledger snapshot() const;
+    [[nodiscard]] std::optional<LedgerEntry> find(const ControllerId& controller) const;
+
+    /// Before a write: what may be found in the file from now on. The value found first is kept from the first time.
+    [[nodiscard]] Result<void> intend(const ToleranceChange& change);
+    /// After a write: what was read back, and with which parameters the kernel programmed the table.
+    [[nodiscard]] Result<void> confirm(const ToleranceChange& change, const LatencyTolerance& read_back,
+                                       const ApstParameters& parameters);
+    /// The original is back, or its controller has left for good.
+    [[nodiscard]] Result<void> forget(const ControllerId& controller);
+
+private:
+    Result<void> save() const;
+
+    mutable std::mutex mutex_;
+    std::string path_;
+    Ledger ledger_;
+};
+
+/// Holds /run/nvmepolicyd/lock for as long as it lives, so that two instances never write against each other. Makes the
+/// directory if need be.
+class InstanceLock {
+public:
+    [[nodiscard]] static Result<InstanceLock> take(const std::string& runtime_directory);
+
+private:
+    explicit InstanceLock(UniqueFd fd) : fd_(std::move(fd)) {}
+    UniqueFd fd_;
+};
+
+} // namespace nvmepolicy

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "linux_host.h"
+
+#include <cerrno>
+#include <sys/statvfs.h>
+
+#include "device_child.h"
+#include "errno_refusal.h"
+#include "sysfs.h"
+
+namespace nvmepolicy {
+
+LinuxHost::LinuxHost(std::chrono::milliseconds patience, std::string device_program)
+    : patience_(patience), device_program_(std::move(device_program))
+{
+}
+
+Result<std::unique_ptr<Directory>> LinuxHost::open_directory(const std::string& path)
+{
+    auto directory = SysfsDirectory::open("/sys/" + path);
+    if (!directory)
+        return directory.error();
+    return std::unique_ptr<Directory>(*std::move(directory));
+}
+
+std::unique_ptr<ControllerDevice> LinuxHost::open_device(const Directory& directory, const std::string& name)
+{
+    const auto& sysfs = dynamic_cast<const SysfsDirectory&>(directory);
+    return std::make_unique<DeviceChild>(name, sysfs.descriptor(), device_program_, patience_, lane_);
+}
+
+Result<void> check_sysfs_writable()
+{
+    // Where the file is counts: a sandbox may have /sys read-only and /sys/devices not.
+    struct statvfs status {};
+    if (::statvfs("/sys/devices", &status) < 0)
+        return errno_refusal("/sys/devices", "", errno);
+    if ((status.f_flag & ST_RDONLY) != 0)
+        return Refusal{"/sys/devices", "",
+                       "mounted read-only, as in a container: latency tolerances cannot be written here. Run this on the host, "
+                       "or look without changing anything (--dry-run)",
+                       RefusalKind::denied};
+    return {};
+}
+
+} // namespace nvmepolicy

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "observe.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "nvmepolicy/decode.h"
+#include "nvmepolicy/kernel_quirks.h"
+#include "nvmepolicy/plan.h"
+#include "object_names.h"
+
+namespace nvmepolicy {
+namespace {
+
+constexpr std::uint8_t feature_apst = 0x0c; // NVMe 1.4c, section 5.21.1.12
+constexpr std::uint8_t select_current = 0;
+
+Result<std::string> line(const Directory& directory, const std::string& attribute)
+{
+    const auto raw = directory.read(attribute);
+    return raw ? decode_line(directory.path() + "/" + attribute, *raw) : raw.error();
+}
+
+/// A text that is good to know and not worth a refusal.
+std::string line_or_empty(const Directory& directory, const std::string& attribute)
+{
+    auto text = line(directory, attribute);
+    return text ? *std::move(text) : std::string{};
+}
+
+std::optional<std::uint16_t> pci_id(const Directory& directory, const std::string& attribute)
+{
+    const auto raw = directory.read(attribute);
+    if (!raw)
+        return std::nullopt;
+    const auto id = decode_pci_id(attribute, *raw);
+    return id ? std::optional{*id} : std::nullopt;
+}
+
+Result<IdentifyController> identify(ControllerDevice& device, const std::string& name)
+{
+    const auto page = device.identify_controller();
+    if (!page)
+        return page.error();
+    return decode_identify(name + ": Identify Controller", *page);
+}
+
+/// The file comes and goes with APST support; listing the directory does not wait for the lock behind the file.
+Result<bool> has_tolerance_file(const Directory& directory)
+{
+    const auto names = directory.list("power");
+    if (!names)
+        return names.error();
+    const std::string_view file = std::string_view(tolerance_attribute).substr(std::string_view("power/").size());
+    return std::ranges::find(*names, file) != names->end();
+}
+
+Result<std::optional<ApstFeature>> read_apst(ControllerDevice& device, const std::string& name)
+{
+    const auto reply = device.get_feature(feature_apst, select_current, apst_table_size);
+    if (!reply)
+        return reply.error();
+    const auto feature = decode_apst_feature(name + ": Get Features 0Ch", reply->buffer, reply->result);
+    if (!feature)
+        return feature.error();
+    return std::optional{*feature};
+}
+
+Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
+{
+    const auto exists = has_tolerance_file(*s.directory);
+    if (!exists)
+        return exists.error();
+    if (!*exists)
+        return std::optional<LatencyTolerance>{};
+    const auto raw = s.device->read_tolerance();
+    if (!raw)
+        return raw.error();
+    const auto tolerance = decode_tolerance(s.directory->path() + "/" + tolerance_attribute, *raw);
+    if (!tolerance)
+        return tolerance.error();
+    return std::optional{*tolerance};
+}
+
+QuirkKnowledge known_quirks(const Directory& directory, const Controller& c)
+{
+    if (const auto raw = directory.read("quirks")) // Linux 7.0
+        return {decode_quirks(*raw), QuirkKnowledge::Source::kernel};
+    if (!c.identify)
+        return {};
+    const ApstQuirks listed = listed_quirks(c.pci_vendor_id, c.pci_device_id, c.identify->vendor_id, c.model);
+    return {listed, listed == ApstQuirks{} ? QuirkKnowledge::Source::none : QuirkKnowledge::Source::device_table};
+}
+
+/// Holders of a disk and of its partitions: `nvme0n1/holders`, `nvme0n1/nvme0n1p2/holders`.
+std::vector<std::string> holders(const Directory& directory, const std::string& disk)
+{
+    std::vector<std::string> found;
+    const auto add = [&](const std::string& below) {
+        if (const auto names = directory.list(below + "/holders"))
+            found.insert(found.end(), names->begin(), names->end());
+    };
+    add(disk);
+    if (const auto children = directory.list(disk))
+        for (const std::string& child : *children)
+            if (child.starts_with(disk + "p"))
+                add(disk + "/" + child);
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+std::vector<Leaf> leaves(const Directory& directory)
+{
+    std::vector<Leaf> found;
+    const auto children = directory.list();
+    if (!children)
+        return found;
+    for (const std::string& child : *children) {
+        if (!is_disk(child) && !is_path(child))
+            continue;
+        Leaf leaf;
+        leaf.name = child;
+        leaf.path = is_path(child);
+        leaf.cache_mode = line(directory, child + "/queue/write_cache");
+        if (const auto fua = directory.read(child + "/queue/fua"))
+            if (const auto flag = decode_flag(child, *fua))
+                leaf.fua = *flag;
+        leaf.holders = holders(directory, child);
+        leaf.ana_state = line_or_empty(directory, child + "/ana_state");
+        found.push_back(std::move(leaf));
+    }
+    return found;
+}
+
+} // namespace
+
+Result<std::vector<std::string>> controller_names(Host& host)
+{
+    const auto directory = host.open_directory("class/nvme");
+    if (!directory) {
+        if (directory.error().kind == RefusalKind::absent)
+            return std::vector<std::string>{};
+        return directory.error();
+    }
+    auto names = (*directory)->list();
+    if (!names)
+        return names.error();
+    std::erase_if(*names, [](const std::string& name) { return !is_controller(name); });
+    std::ranges::sort(*names, natural_order);
+    return names;
+}
+
+Result<ControllerId> observe_identity(const Directory& directory)
+{
+    const auto serial = line(directory, "serial");
+    if (!serial && serial.error().kind != RefusalKind::invalid) // An empty serial number is the drive's own affair.
+        return serial.error();
+    const auto nqn = line(directory, "subsysnqn");
+    if (!nqn)
+        return nqn.error();
+    const auto raw = directory.read("cntlid");
+    if (!raw)
+        return raw.error();
+    const auto cntlid = decode_number(directory.path() + "/cntlid", *raw, UINT16_MAX);
+    if (!cntlid)
+        return cntlid.error();
+    return ControllerId{*nqn, serial ? *serial : std::string{}, static_cast<std::uint16_t>(*cntlid)};
+}
+
+void observe_apst(Sighting& s)
+{
+    Controller& c = s.controller;
+    if (!c.identify) {
+        c.apst = c.identify.error();
+        c.tolerance = read_tolerance(s);
+        return;
+    }
+    // Asked first: a drive that does not answer this must not be let near the file, whose lock everybody shares.
+    c.apst = c.identify->apsta == 0 ? Result<std::optional<ApstFeature>>(std::optional<ApstFeature>{})
+                                    : read_apst(*s.device, c.name);
+    if (!c.apst && c.apst.error().kind == RefusalKind::timed_out)
+        c.tolerance = c.apst.error();
+    else
+        c.tolerance = read_tolerance(s);
+}
+
+Result<Sighting> observe_controller(Host& host, const std::string& name)
+{
+    auto directory = host.open_directory("class/nvme/" + name);
+    if (!directory) {
+        Refusal refusal = directory.error();
+        if (refusal.kind == RefusalKind::absent)
+            refusal.reason = "there is no such controller, or it has left";
+        return refusal;
+    }
+    Sighting s;
+    s.directory = *std::move(directory);
+    Controller& c = s.controller;
+    c.name = name;
+    const auto id = observe_identity(*s.directory);
+    if (!id)
+        return id.error();
+    c.id = *id;
+    c.model = line_or_empty(*s.directory, "model");
+    c.firmware = line_or_empty(*s.directory, "firmware_rev");
+    c.transport = line_or_empty(*s.directory, "transport");
+    c.address = line_or_empty(*s.directory, "address");
+    if (const auto state = s.directory->read("state"))
+        c.state = decode_state(*state);
+    if (c.transport == "pcie") {
+        c.pci_vendor_id = pci_id(*s.directory, "device/vendor");
+        c.pci_device_id = pci_id(*s.directory, "device/device");
+    }
+    c.leaves = leaves(*s.directory);
+
+    s.device = host.open_device(*s.directory, name);
+    if (c.state != ControllerState::live) {
+        // A command would wait until the reset is over, or for minutes on a lost path.
+        const Refusal not_live{name, show(c.state), "the controller is not live, so it is not asked", RefusalKind::try_later};
+        c.identify = not_live;
+        c.apst = not_live;
+        c.tolerance = not_live;
+        return s;
+    }
+    c.identify = identify(*s.device, name);
+    if (c.identify && c.identify->serial != c.id.serial)
+        return Refusal{name, c.identify->serial, "the node answers with another serial number than sysfs has: a swapped drive",
+                       RefusalKind::gone};
+    c.quirks = known_quirks(*s.directory, c);
+    observe_apst(s);
+    return s;
+}
+
+} // namespace nvmepolicy

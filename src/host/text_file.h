@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Whole files of text, read and written carefully.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "nvmepolicy/result.h"
+
+namespace nvmepolicy {
+
+/// Reads a regular file of at most `largest` bytes. /dev/null, or a link to it, reads as empty: that is how a
+/// configuration file is masked. Anything else that is not a regular file is refused, so that nothing hangs on a FIFO.
+[[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::size_t largest);
+
+/// Replaces a file in one step: whoever reads it sees the old text or the new one, also after a crash. Mode 0644.
+[[nodiscard]] Result<void> replace_text_file(const std::string& path, std::string_view text);
+
+} // namespace nvmepolicy

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The one way from a look to a write: observe, decide, apply, verify. Put a breakpoint here and you have seen it all.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/host.h"
+#include "host/ledger_store.h"
+#include "nvmepolicy/explain.h"
+
+namespace nvmepolicy {
+
+/// What is the same for all controllers of one round.
+struct Circumstances {
+    Machine machine;
+    Policy policy;
+    Wish wish;
+    std::map<ControllerId, std::vector<MeasuredWake>> measured;
+};
+
+/// One controller after a look, and after what came of it.
+struct Outcome {
+    std::string name;
+    std::optional<Controller> controller; ///< none: it could not be identified, see `error`
+    ControllerPolicy policy;
+    ApstDecision decision;
+    Verdict verdict;
+    Plan plan;                            ///< what a reconcile would change now; after one: what it changed
+    bool applied = false;                 ///< the plan was carried out
+    std::optional<Refusal> error;         ///< what went wrong on the way
+    std::vector<std::string> explanation;
+
+    /// It has left or is on its way out: not a failure of ours.
+    [[nodiscard]] bool gone() const;
+    /// Nothing is left to wish for: in order, or merely reported as configured.
+    [[nodiscard]] bool in_order() const;
+};
+
+/// Looks and decides; changes nothing.
+[[nodiscard]] Outcome look(Host& host, const std::string& name, const Circumstances& now, const LedgerStore& ledger);
+
+/// Looks, decides, applies and verifies. A table that does not follow is repaired once.
+[[nodiscard]] Outcome reconcile(Host& host, const std::string& name, const Circumstances& now, LedgerStore& ledger);
+
+/// What became of one ledger entry in a restore.
+struct Restored {
+    enum class Result {
+        put_back,        ///< the value found first is there again
+        already,         ///< it was there already
+        left_to_another, ///< somebody else has written since: theirs stays
+        gone,            ///< the controller has left; a new one starts with the kernel's default
+        failed,          ///< see error; the entry is kept
+    };
+    std::string name;
+    Result result = Result::failed;
+    LatencyTolerance first;
+    std::optional<LatencyTolerance> found;
+    std::optional<Refusal> error;
+};
+
+/// Puts back what each attribute held before our first write, as long as it still holds ours.
+[[nodiscard]] std::vector<Restored> restore(Host& host, LedgerStore& ledger);
+
+} // namespace nvmepolicy
