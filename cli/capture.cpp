@@ -20,8 +20,8 @@ void add_capture(CLI::App& app, Chosen& chosen)
             if (!look)
                 return exit_failed;
             const Outcome& outcome = look->round.outcomes.front();
-            const auto drive = outcome.controller ? capture(*outcome.controller)
-                                                  : Result<DriveFile>(outcome.error.value_or(Refusal{}));
+            const auto drive =
+                outcome.controller ? capture(*outcome.controller) : Result<DriveFile>(outcome.error.value_or(Refusal{}));
             if (!drive) {
                 fmt::print(stderr, "nvmepolicyctl: {}\n", drive.error().text());
                 return exit_failed;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/wording.h"
 #include "host/installation.h"
 #include "host/linux_host.h"
 #include "host/observe.h"
 #include "host/policy_store.h"
-#include "core/wording.h"
 #include "simulation/load_drives.h"
 
 namespace nvmepolicy {
@@ -51,8 +51,7 @@ bool is_there(Host& host, const std::string& name)
         return true;
     const std::vector<std::string_view> candidates(names->begin(), names->end());
     fmt::print(stderr, "nvmepolicyctl: there is no controller \"{}\"{}; there {}\n", printable(name),
-               suggestion(name, candidates),
-               names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", ")));
+               suggestion(name, candidates), names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", ")));
     return false;
 }
 

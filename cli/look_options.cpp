@@ -8,8 +8,9 @@ std::shared_ptr<LookOptions> add_look_options(CLI::App& command, JsonOption json
     auto options = std::make_shared<LookOptions>();
     command.add_option("--config", options->config, "Read FILE and FILE.d/*.toml instead of the installed configuration")
         ->type_name("FILE");
-    command.add_option("--simulate", options->simulate,
-                       "Look at simulated controllers, described by a drive file or a directory of them")
+    command
+        .add_option("--simulate", options->simulate,
+                    "Look at simulated controllers, described by a drive file or a directory of them")
         ->type_name("FILE|DIR");
     if (json == JsonOption::offered)
         command.add_flag("--json", options->json, "Print one JSON document");

@@ -129,8 +129,8 @@ int run_once(const Options& options, const Log& log)
     if (!stage)
         return exit_failed;
 
-    const Round round = run_round(*stage->host, reading.policy, *stage->preparation.ledger,
-                                  dry_run ? Intent::look : Intent::reconcile);
+    const Round round =
+        run_round(*stage->host, reading.policy, *stage->preparation.ledger, dry_run ? Intent::look : Intent::reconcile);
     const bool simulated = stage->host->simulated();
     if (!dry_run)
         for (const Outcome& o : round.outcomes)
@@ -139,9 +139,8 @@ int run_once(const Options& options, const Log& log)
     if (dry_run)
         fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", plan_text(round, simulated));
 
-    const bool well = std::ranges::all_of(round.outcomes, [&](const Outcome& o) {
-        return o.gone() || (dry_run ? looked_well(o) : o.in_order());
-    });
+    const bool well = std::ranges::all_of(
+        round.outcomes, [&](const Outcome& o) { return o.gone() || (dry_run ? looked_well(o) : o.in_order()); });
     return well && round.complaints.empty() ? exit_done : exit_failed;
 }
 

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <unistd.h>
 #include <libnvme.h>
+#include <unistd.h>
 
 #include "device_protocol.h"
 

@@ -35,9 +35,9 @@ struct PowerState {
 /// The module parameters of nvme_core that shape the table, all read by the kernel at the moment of programming.
 /// Source: drivers/nvme/host/core.c; defaults are the compiled-in ones.
 struct ApstParameters {
-    std::uint64_t primary_timeout_ms = 100;         ///< apst_primary_timeout_ms; 0 turns the tiers off.
-    std::uint64_t primary_latency_tol_us = 15000;   ///< apst_primary_latency_tol_us; 0 turns the tiers off.
-    std::uint64_t secondary_timeout_ms = 2000;      ///< apst_secondary_timeout_ms; 0 turns the second tier off.
+    std::uint64_t primary_timeout_ms = 100;          ///< apst_primary_timeout_ms; 0 turns the tiers off.
+    std::uint64_t primary_latency_tol_us = 15000;    ///< apst_primary_latency_tol_us; 0 turns the tiers off.
+    std::uint64_t secondary_timeout_ms = 2000;       ///< apst_secondary_timeout_ms; 0 turns the second tier off.
     std::uint64_t secondary_latency_tol_us = 100000; ///< apst_secondary_latency_tol_us.
 
     [[nodiscard]] bool tiers() const { return primary_timeout_ms != 0 && primary_latency_tol_us != 0; }
@@ -82,10 +82,10 @@ inline constexpr int highest_npss = 31;
 
 /// Everything the kernel's algorithm looks at.
 struct ApstTableInputs {
-    bool apst_supported = false;           ///< APSTA byte of Identify Controller is not zero.
-    int npss = 0;                          ///< index of the last power state, 0 … 255.
-    std::span<const PowerState> states;    ///< descriptors 0 … min(npss, 31), in order.
-    ApstQuirks quirks;                     ///< in force, that is after force_apst.
+    bool apst_supported = false;        ///< APSTA byte of Identify Controller is not zero.
+    int npss = 0;                       ///< index of the last power state, 0 … 255.
+    std::span<const PowerState> states; ///< descriptors 0 … min(npss, 31), in order.
+    ApstQuirks quirks;                  ///< in force, that is after force_apst.
     ApstParameters parameters;
 };
 

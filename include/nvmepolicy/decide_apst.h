@@ -17,10 +17,10 @@ namespace nvmepolicy {
 /// Whether the latency tolerance of a controller means anything.
 enum class ApstSupport {
     supported,
-    not_supported,    ///< APSTA is 0: the drive has no APST and the kernel makes no tolerance file.
-    off_by_quirk,     ///< APSTA is set, yet the kernel makes no file: quirk NO_APST.
-    npss_invalid,     ///< NPSS is above 31: the file is there, the kernel never programs anything.
-    unknown,          ///< Identify or the file could not be read.
+    not_supported, ///< APSTA is 0: the drive has no APST and the kernel makes no tolerance file.
+    off_by_quirk,  ///< APSTA is set, yet the kernel makes no file: quirk NO_APST.
+    npss_invalid,  ///< NPSS is above 31: the file is there, the kernel never programs anything.
+    unknown,       ///< Identify or the file could not be read.
 };
 
 enum class WakeSource { advertised, measured };
@@ -36,8 +36,8 @@ struct UnwantedState {
 /// A limit that was there before us; never exceeded unless a [[match]] says allow_deeper.
 struct Ceiling {
     Microseconds limit{0};
-    std::string source; ///< "nvme_core.default_ps_max_latency_us=0" or "value found at first sight"
-    bool binds = false; ///< the bound without it would be larger
+    std::string source;  ///< "nvme_core.default_ps_max_latency_us=0" or "value found at first sight"
+    bool binds = false;  ///< the bound without it would be larger
     bool lifted = false; ///< allow_deeper = true applies: shown, not obeyed
     friend bool operator==(const Ceiling&, const Ceiling&) = default;
 };
@@ -54,27 +54,27 @@ enum class ToleranceRule {
 struct ApstDecision {
     ApstSupport support = ApstSupport::unknown;
     ManageMode mode = ManageMode::manage;
-    LatencyBound wished;             ///< profile and holds
-    LatencyBound bound;              ///< effective: with the ceiling
-    std::string origin;              ///< "profile balanced", "hold …", "ceiling …"
-    std::string written_at;          ///< where the deciding value stands in the configuration
+    LatencyBound wished;    ///< profile and holds
+    LatencyBound bound;     ///< effective: with the ceiling
+    std::string origin;     ///< "profile balanced", "hold …", "ceiling …"
+    std::string written_at; ///< where the deciding value stands in the configuration
     std::optional<Ceiling> ceiling;
     std::vector<UnwantedState> unwanted;
     ToleranceRule rule = ToleranceRule::bound;
-    LatencyTolerance tolerance;      ///< wanted; only with support == supported
-    std::string reason;              ///< one clause with the numbers used
-    PredictedTable predicted;        ///< for the wanted tolerance
+    LatencyTolerance tolerance;         ///< wanted; only with support == supported
+    std::string reason;                 ///< one clause with the numbers used
+    PredictedTable predicted;           ///< for the wanted tolerance
     std::vector<MeasuredWake> measured; ///< what was known about this drive
 };
 
 /// What an idle drive does under a table: where it ends up, how it wakes, what it draws.
 struct IdleOutlook {
-    std::optional<int> deepest_state;           ///< none: it stays where it is
-    std::optional<Microseconds> wake_latency;   ///< of the deepest state; none: unreported
+    std::optional<int> deepest_state;         ///< none: it stays where it is
+    std::optional<Microseconds> wake_latency; ///< of the deepest state; none: unreported
     WakeSource wake_source = WakeSource::advertised;
-    std::optional<Microseconds> round_trip;     ///< of the deepest state
-    std::optional<Microwatts> idle_power;       ///< IDLP of the deepest state where reported, else MP
-    bool idle_power_is_maximum = false;         ///< MP stands in for IDLP
+    std::optional<Microseconds> round_trip; ///< of the deepest state
+    std::optional<Microwatts> idle_power;   ///< IDLP of the deepest state where reported, else MP
+    bool idle_power_is_maximum = false;     ///< MP stands in for IDLP
     friend bool operator==(const IdleOutlook&, const IdleOutlook&) = default;
 };
 

@@ -18,12 +18,12 @@ struct DriveFile {
     std::string model;
     std::string firmware;
     std::optional<std::uint16_t> pci_vendor_id, pci_device_id, pci_subsystem_vendor_id;
-    std::string nvme_version;           ///< as written, "1.4"
+    std::string nvme_version; ///< as written, "1.4"
     std::optional<std::uint8_t> apsta;
-    int npss = 0;                       ///< 0 … 255
+    int npss = 0; ///< 0 … 255
     std::optional<std::uint8_t> vwc;
-    std::optional<bool> observed_wce;   ///< Get Features 06h, where the source shows it
-    ApstQuirks quirks;                  ///< what Linux 6.12 applies to this model
+    std::optional<bool> observed_wce; ///< Get Features 06h, where the source shows it
+    ApstQuirks quirks;                ///< what Linux 6.12 applies to this model
     std::vector<PowerState> power_states;
 
     /// APSTA where known; otherwise a non-operational state is taken as the sign of support.

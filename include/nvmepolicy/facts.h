@@ -69,12 +69,12 @@ struct QuirkKnowledge {
 
 /// A disk behind a controller: a plain disk, or one path of a multipath head.
 struct Leaf {
-    std::string name;                ///< nvme0n1, or nvme0c1n1 for a hidden path disk
-    bool path = false;               ///< true: a path; its head has the node
+    std::string name;                           ///< nvme0n1, or nvme0c1n1 for a hidden path disk
+    bool path = false;                          ///< true: a path; its head has the node
     Result<std::string> cache_mode = Refusal{}; ///< `queue/write_cache`: "write back" or "write through"
-    std::optional<bool> fua;         ///< `queue/fua`
-    std::vector<std::string> holders; ///< what is stacked directly on the disk or its partitions, for example dm-0
-    std::string ana_state;           ///< `ana_state` of a path; empty without ANA
+    std::optional<bool> fua;                    ///< `queue/fua`
+    std::vector<std::string> holders;           ///< what is stacked directly on the disk or its partitions, for example dm-0
+    std::string ana_state;                      ///< `ana_state` of a path; empty without ANA
     friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 

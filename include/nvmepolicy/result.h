@@ -43,7 +43,7 @@ struct Refusal {
 template <class T>
 class [[nodiscard]] Result {
 public:
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {} // NOLINT: implicit, as std::expected
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}           // NOLINT: implicit, as std::expected
     Result(Refusal refusal) : state_(std::in_place_index<1>, std::move(refusal)) {} // NOLINT
     explicit operator bool() const { return state_.index() == 0; }
     [[nodiscard]] bool has_value() const { return state_.index() == 0; }

@@ -24,7 +24,7 @@ enum class Agreement {
 
 struct Verdict {
     Agreement agreement = Agreement::unread;
-    std::string reason;                       ///< why, in one sentence
+    std::string reason;                        ///< why, in one sentence
     std::optional<std::string> inferred_quirk; ///< "no_deepest_ps", or "not no_deepest_ps"
     [[nodiscard]] bool verified() const
     {

@@ -127,12 +127,13 @@ void choose_tolerance(ApstDecision& d, std::span<const PowerState> states)
     if (smallest_unwanted && d.bound.limit != Microseconds{0} && *smallest_unwanted <= *d.bound.limit) {
         d.tolerance = LatencyTolerance::of(*smallest_unwanted - Microseconds{1});
         d.rule = ToleranceRule::excludes_unwanted;
-        d.reason = *smallest_unwanted == Microseconds{0}
-                       ? fmt::format("0, since PS{} is unwanted and leaves its exit latency unreported, which the kernel admits "
-                                     "at every other value",
-                                     smallest_unwanted_state)
-                       : fmt::format("one less than the {} us that the unwanted PS{} advertises", smallest_unwanted->count(),
-                                     smallest_unwanted_state);
+        d.reason =
+            *smallest_unwanted == Microseconds{0}
+                ? fmt::format("0, since PS{} is unwanted and leaves its exit latency unreported, which the kernel admits "
+                              "at every other value",
+                              smallest_unwanted_state)
+                : fmt::format("one less than the {} us that the unwanted PS{} advertises", smallest_unwanted->count(),
+                              smallest_unwanted_state);
         return;
     }
     // A drive that wakes faster than it says: the kernel compares what it says, so that is what must be allowed.

@@ -88,7 +88,8 @@ Refusal not_a(const std::string& where, std::string_view raw, std::string reason
 std::string printable_ascii(std::string_view text)
 {
     std::string out(text);
-    std::ranges::replace_if(out, [](char c) { return !is_printable(c); }, '?');
+    std::ranges::replace_if(
+        out, [](char c) { return !is_printable(c); }, '?');
     const auto first = out.find_first_not_of(' ');
     if (first == std::string::npos)
         return {};
@@ -101,9 +102,7 @@ Result<IdentifyController> decode_identify(const std::string& where, std::span<c
         return Refusal{where, std::to_string(bytes.size()) + " bytes",
                        "an Identify Controller page has 4096 bytes; this one is cut short", RefusalKind::invalid};
     bytes = bytes.first(identify_page_size);
-    const auto all = [&](std::uint8_t value) {
-        return std::ranges::all_of(bytes, [=](std::uint8_t b) { return b == value; });
-    };
+    const auto all = [&](std::uint8_t value) { return std::ranges::all_of(bytes, [=](std::uint8_t b) { return b == value; }); };
     if (all(0x00))
         return Refusal{where, "", "the controller answered with an Identify page of all zeros", RefusalKind::invalid};
     if (all(0xff))

@@ -205,7 +205,8 @@ ApstTableInputs DriveFile::inputs(const ApstParameters& parameters) const
 Result<DriveFile> parse_drive_file(const std::string& where, std::string_view text)
 {
     if (text.size() > largest_drive_file)
-        return Refusal{where, std::to_string(text.size()) + " bytes", "larger than 1 MiB, not a drive file", RefusalKind::invalid};
+        return Refusal{where, std::to_string(text.size()) + " bytes", "larger than 1 MiB, not a drive file",
+                       RefusalKind::invalid};
     const json document = json::parse(text, nullptr, false);
     if (document.is_discarded())
         return Refusal{where, "", "not valid JSON", RefusalKind::invalid};

@@ -83,11 +83,10 @@ Lines describe_bound(const ApstQuestion& q, const ApstDecision& d)
         who = fmt::format("profile {}", q.wish.profile);
     Lines lines;
     const std::string where = d.written_at.empty() ? "" : " (" + d.written_at + ")";
-    lines.push_back(d.wished.limit == Microseconds{0}
-                        ? fmt::format("On {}, {} asks for a drive that does not sleep{}.", source, who, where)
-                    : d.wished.limit
-                        ? fmt::format("On {}, {} allows a wake latency of {}{}.", source, who, show(d.wished), where)
-                        : fmt::format("On {}, {} sets no bound on the wake latency{}.", source, who, where));
+    lines.push_back(
+        d.wished.limit == Microseconds{0} ? fmt::format("On {}, {} asks for a drive that does not sleep{}.", source, who, where)
+        : d.wished.limit ? fmt::format("On {}, {} allows a wake latency of {}{}.", source, who, show(d.wished), where)
+                         : fmt::format("On {}, {} sets no bound on the wake latency{}.", source, who, where));
     if (d.ceiling && d.ceiling->binds && !d.ceiling->lifted)
         lines.push_back(fmt::format("LIMITED: {} was set before us and is never exceeded, because it may keep this drive from "
                                     "dropping off the bus. A [[match]] with allow_deeper = true lifts it.",
@@ -105,12 +104,13 @@ Lines describe_states(const ApstQuestion& q, const ApstDecision& d)
             break; // Said already: the drive does not sleep.
         const PowerState& s = q.controller.identify->power_states[static_cast<std::size_t>(u.state)];
         if (!u.wake_latency)
-            lines.push_back(fmt::format("PS{} is unwanted: it leaves its wake latency unreported, so nobody knows whether it is "
-                                        "within {}.",
-                                        u.state, show(d.bound)));
+            lines.push_back(
+                fmt::format("PS{} is unwanted: it leaves its wake latency unreported, so nobody knows whether it is "
+                            "within {}.",
+                            u.state, show(d.bound)));
         else if (u.source == WakeSource::measured)
-            lines.push_back(fmt::format("PS{} is unwanted: it was measured to wake in {} against {} advertised, above {}.", u.state,
-                                        show(*u.wake_latency), s.exit_latency ? show(*s.exit_latency) : "nothing",
+            lines.push_back(fmt::format("PS{} is unwanted: it was measured to wake in {} against {} advertised, above {}.",
+                                        u.state, show(*u.wake_latency), s.exit_latency ? show(*s.exit_latency) : "nothing",
                                         show(d.bound)));
         else
             lines.push_back(fmt::format("PS{} is unwanted: it advertises a wake latency of {}, above {}.", u.state,
@@ -136,8 +136,8 @@ Lines describe_unreachable(const ApstQuestion& q)
             inputs.parameters.primary_latency_tol_us,
             inputs.parameters.secondary_timeout_ms != 0 ? inputs.parameters.secondary_latency_tol_us : std::uint64_t{0});
         if (s->index == inputs.npss && inputs.quirks.no_deepest_ps)
-            lines.push_back(fmt::format("PS{} is never used: the kernel quirk no_deepest_ps excludes the last state of this model.",
-                                        s->index));
+            lines.push_back(fmt::format(
+                "PS{} is never used: the kernel quirk no_deepest_ps excludes the last state of this model.", s->index));
         else if (inputs.parameters.tiers() && round_trip > last_tier)
             lines.push_back(fmt::format("PS{} is not reachable at any tolerance: its round trip of {} is above the {} of the "
                                         "kernel's last tier. No profile decides that, the module parameters of nvme_core do.",
@@ -236,8 +236,9 @@ std::vector<std::string> explain_apst(const ApstQuestion& q, const ApstDecision&
 
     append(lines, describe_other_profiles(q, d));
     if (!sleep_states(q.controller.identify->power_states).empty())
-        lines.push_back(fmt::format("While the machine is suspended to idle, the kernel selects PS{} whatever the tolerance is.",
-                                    q.controller.identify->npss));
+        lines.push_back(
+            fmt::format("While the machine is suspended to idle, the kernel selects PS{} whatever the tolerance is.",
+                        q.controller.identify->npss));
     return lines;
 }
 

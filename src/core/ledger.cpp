@@ -159,8 +159,14 @@ LedgerEntry& Ledger::at(const ControllerId& controller)
     const auto found = std::ranges::find(entries, controller, &LedgerEntry::controller);
     if (found != entries.end())
         return *found;
-    entries.push_back({.controller = controller, .name = {}, .first = {}, .intended = {}, .ours = {}, .programmed_with = {},
-                       .origin = {}, .written_at = 0});
+    entries.push_back({.controller = controller,
+                       .name = {},
+                       .first = {},
+                       .intended = {},
+                       .ours = {},
+                       .programmed_with = {},
+                       .origin = {},
+                       .written_at = 0});
     return entries.back();
 }
 

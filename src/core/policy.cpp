@@ -64,12 +64,8 @@ std::string Origin::text() const
 std::map<std::string, Profile> builtin_profiles()
 {
     using namespace std::chrono_literals;
-    const auto profile = [](LatencyBound on_ac, LatencyBound on_battery) {
-        return Profile{{on_ac, {}}, {on_battery, {}}};
-    };
-    return {{"performance", profile({0us}, {10ms})},
-            {"balanced", profile({25ms}, {100ms})},
-            {"power-saver", profile({}, {})}};
+    const auto profile = [](LatencyBound on_ac, LatencyBound on_battery) { return Profile{{on_ac, {}}, {on_battery, {}}}; };
+    return {{"performance", profile({0us}, {10ms})}, {"balanced", profile({25ms}, {100ms})}, {"power-saver", profile({}, {})}};
 }
 
 ControllerPolicy policy_for(const Policy& policy, const Controller& controller)
@@ -78,9 +74,7 @@ ControllerPolicy policy_for(const Policy& policy, const Controller& controller)
     for (const Match& match : policy.matches) {
         if (!fits(match, controller))
             continue;
-        for_each(sections, [&](const auto& section) {
-            lay_over(section.keys, match, result.*section.in_controller_policy);
-        });
+        for_each(sections, [&](const auto& section) { lay_over(section.keys, match, result.*section.in_controller_policy); });
         for (const auto& [name, over] : match.profiles)
             if (const auto profile = result.profiles.find(name); profile != result.profiles.end())
                 lay_over(profile_keys, over, profile->second);

@@ -239,8 +239,7 @@ private:
         }
         const Names keys = match_keys();
         if (std::none_of(given.begin(), given.end(), [&](std::string_view name) { return contains(keys, name); }))
-            findings_.refuse(table, path, {}, fmt::format("matches nothing; needs at least one of: {}",
-                                                          fmt::join(keys, ", ")));
+            findings_.refuse(table, path, {}, fmt::format("matches nothing; needs at least one of: {}", fmt::join(keys, ", ")));
         if (drives && !contains(given, "because"))
             findings_.refuse(table, path, {}, "has no because; each entry of drives.toml says why it is there");
         if (drives && !contains(given, "source"))
@@ -313,8 +312,7 @@ private:
         for (const ProfileUse& use : profile_uses_)
             if (!contains(names, use.name))
                 findings_.refuse(use.origin, use.key, use.name,
-                                 fmt::format("no such profile{}; allowed: {}", suggestion(use.name, names),
-                                             in_quotes(names)));
+                                 fmt::format("no such profile{}; allowed: {}", suggestion(use.name, names), in_quotes(names)));
     }
 
     /// drives.toml ranks below everything that the administrator wrote, but a [[match]] is laid over the base sections.

@@ -44,15 +44,14 @@ inline constexpr std::array words<WeightSource>{Word<WeightSource>{"measured", W
                                                 Word<WeightSource>{"link-speed", WeightSource::link_speed},
                                                 Word<WeightSource>{"fixed", WeightSource::fixed}};
 template <>
-inline constexpr std::array words<MatchKey>{
-    Word<MatchKey>{"model", MatchKey::model},
-    Word<MatchKey>{"serial", MatchKey::serial},
-    Word<MatchKey>{"firmware", MatchKey::firmware},
-    Word<MatchKey>{"transport", MatchKey::transport},
-    Word<MatchKey>{"subsystem_nqn", MatchKey::subsystem_nqn},
-    Word<MatchKey>{"address", MatchKey::address},
-    Word<MatchKey>{"controller", MatchKey::controller},
-    Word<MatchKey>{"vendor_id", MatchKey::vendor_id}};
+inline constexpr std::array words<MatchKey>{Word<MatchKey>{"model", MatchKey::model},
+                                            Word<MatchKey>{"serial", MatchKey::serial},
+                                            Word<MatchKey>{"firmware", MatchKey::firmware},
+                                            Word<MatchKey>{"transport", MatchKey::transport},
+                                            Word<MatchKey>{"subsystem_nqn", MatchKey::subsystem_nqn},
+                                            Word<MatchKey>{"address", MatchKey::address},
+                                            Word<MatchKey>{"controller", MatchKey::controller},
+                                            Word<MatchKey>{"vendor_id", MatchKey::vendor_id}};
 
 template <class T>
 constexpr std::string_view word_for(T value)

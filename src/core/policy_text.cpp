@@ -35,11 +35,26 @@ std::string duration(Microseconds latency)
     return quoted(text);
 }
 
-std::string toml(bool value) { return value ? "true" : "false"; }
-std::string toml(int value) { return fmt::format("{}", value); }
-std::string toml(const std::string& value) { return quoted(value); }
-std::string toml(Microseconds value) { return duration(value); }
-std::string toml(const LatencyBound& value) { return value.limit ? duration(*value.limit) : quoted("any"); }
+std::string toml(bool value)
+{
+    return value ? "true" : "false";
+}
+std::string toml(int value)
+{
+    return fmt::format("{}", value);
+}
+std::string toml(const std::string& value)
+{
+    return quoted(value);
+}
+std::string toml(Microseconds value)
+{
+    return duration(value);
+}
+std::string toml(const LatencyBound& value)
+{
+    return value.limit ? duration(*value.limit) : quoted("any");
+}
 std::string toml(const std::vector<std::string>& value)
 {
     std::string list;
@@ -48,8 +63,7 @@ std::string toml(const std::vector<std::string>& value)
     return "[" + list + "]";
 }
 template <class T>
-requires std::is_enum_v<T>
-std::string toml(T value)
+requires std::is_enum_v<T> std::string toml(T value)
 {
     return quoted(word_for(value));
 }
@@ -107,9 +121,8 @@ std::string show_policy(const Policy& policy)
     writer.section("daemon", daemon_keys, policy.daemon);
     for (const auto& [name, profile] : policy.profiles)
         writer.section("profiles." + name, profile_keys, profile);
-    for_each(sections, [&](const auto& section) {
-        writer.section(std::string(section.name), section.keys, policy.*section.in_policy);
-    });
+    for_each(sections,
+             [&](const auto& section) { writer.section(std::string(section.name), section.keys, policy.*section.in_policy); });
     for (const Match& match : policy.matches) {
         writer.blank_line();
         writer.match_header(match.origin);
@@ -121,9 +134,8 @@ std::string show_policy(const Policy& policy)
             writer.line("source", match.source);
         for (const auto& [name, over] : match.profiles)
             writer.overrides("match.profiles." + name, profile_keys, over);
-        for_each(sections, [&](const auto& section) {
-            writer.overrides(fmt::format("match.{}", section.name), section.keys, match);
-        });
+        for_each(sections,
+                 [&](const auto& section) { writer.overrides(fmt::format("match.{}", section.name), section.keys, match); });
     }
     return std::move(writer).text();
 }

@@ -56,8 +56,8 @@ std::optional<std::string> latency_text(Findings& findings, const TomlValue& val
     return std::nullopt;
 }
 
-std::optional<std::string> read_text(Findings& findings, const TomlValue& value, const std::string& key,
-                                     std::size_t longest, std::string_view allowed)
+std::optional<std::string> read_text(Findings& findings, const TomlValue& value, const std::string& key, std::size_t longest,
+                                     std::string_view allowed)
 {
     if (value.kind != Kind::text)
         findings.refuse_type(value, key, allowed);
@@ -81,8 +81,8 @@ std::string in_quotes(const Names& names)
 
 std::string key_path(const std::string& path, std::string_view key)
 {
-    const bool bare = !key.empty() && key.size() <= 64
-        && consists_of(key, lower_case_letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+    const bool bare =
+        !key.empty() && key.size() <= 64 && consists_of(key, lower_case_letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
     return (path.empty() ? "" : path + ".") + (bare ? std::string(key) : "\"" + printable(key, 64) + "\"");
 }
 
@@ -136,8 +136,7 @@ std::optional<bool> read_value(Findings& findings, const TomlValue& value, const
     return std::nullopt;
 }
 
-std::optional<LatencyBound> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                       const LatencyBound*)
+std::optional<LatencyBound> read_value(Findings& findings, const TomlValue& value, const std::string& key, const LatencyBound*)
 {
     const std::string_view allowed = R"(a duration with its unit (us, ms or s), for example "25ms", "any", or 0)";
     const std::optional<std::string> text = latency_text(findings, value, key, allowed);
@@ -149,12 +148,11 @@ std::optional<LatencyBound> read_value(Findings& findings, const TomlValue& valu
     return reading.bound;
 }
 
-std::optional<Microseconds> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                       const Microseconds*)
+std::optional<Microseconds> read_value(Findings& findings, const TomlValue& value, const std::string& key, const Microseconds*)
 {
     const auto seconds = [](Microseconds time) { return std::chrono::duration_cast<std::chrono::seconds>(time).count(); };
-    const std::string allowed = fmt::format(R"(a duration from "{}s" to "{}s")", seconds(shortest_poll_interval),
-                                            seconds(longest_poll_interval));
+    const std::string allowed =
+        fmt::format(R"(a duration from "{}s" to "{}s")", seconds(shortest_poll_interval), seconds(longest_poll_interval));
     const std::optional<std::string> text = latency_text(findings, value, key, allowed);
     if (!text)
         return std::nullopt;
@@ -202,8 +200,7 @@ std::optional<std::vector<std::string>> read_value(Findings& findings, const Tom
     return list.size() == value.items.size() ? std::optional{std::move(list)} : std::nullopt;
 }
 
-std::optional<std::string> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                      const std::string*)
+std::optional<std::string> read_value(Findings& findings, const TomlValue& value, const std::string& key, const std::string*)
 {
     if (value.kind != Kind::text)
         findings.refuse_type(value, key, "the name of a profile, in quotes");
@@ -215,8 +212,7 @@ std::optional<std::string> read_value(Findings& findings, const TomlValue& value
     return std::nullopt;
 }
 
-std::optional<std::size_t> read_word(Findings& findings, const TomlValue& value, const std::string& key,
-                                     const Names& texts)
+std::optional<std::size_t> read_word(Findings& findings, const TomlValue& value, const std::string& key, const Names& texts)
 {
     if (value.kind != Kind::text) {
         findings.refuse_type(value, key, in_quotes(texts));
@@ -239,11 +235,12 @@ std::optional<std::string> read_sentence(Findings& findings, const TomlValue& va
 std::optional<std::string> read_glob(Findings& findings, const TomlValue& value, const std::string& key, MatchKey fact)
 {
     const bool is_id = fact == MatchKey::vendor_id;
-    std::optional<std::string> glob
-        = read_text(findings, value, key, longest_glob,
-                    is_id ? R"(a text such as "0x144d")" : "a text in quotes, in which * stands for any characters");
+    std::optional<std::string> glob =
+        read_text(findings, value, key, longest_glob,
+                  is_id ? R"(a text such as "0x144d")" : "a text in quotes, in which * stands for any characters");
     // The id is compared as text: written in any other way it would silently match nothing.
-    const bool other_notation = glob && is_id && glob->find_first_of("*?[") == std::string::npos
+    const bool other_notation =
+        glob && is_id && glob->find_first_of("*?[") == std::string::npos
         && !(glob->size() == 6 && glob->starts_with("0x") && consists_of(glob->substr(2), "abcdef", "0123456789"));
     if (other_notation) {
         findings.refuse(value, key, *glob, R"(not a vendor id; allowed: four lower-case hexadecimal digits such as "0x144d")");

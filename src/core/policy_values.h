@@ -59,26 +59,22 @@ private:
 
 /// Reads a value of the type that the last argument points to. Nothing: it was refused.
 std::optional<bool> read_value(Findings& findings, const TomlValue& value, const std::string& key, const bool*);
-std::optional<LatencyBound> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                       const LatencyBound*);
+std::optional<LatencyBound> read_value(Findings& findings, const TomlValue& value, const std::string& key, const LatencyBound*);
 /// The only duration that is not a bound is the poll interval, so this knows its range.
-std::optional<Microseconds> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                       const Microseconds*);
+std::optional<Microseconds> read_value(Findings& findings, const TomlValue& value, const std::string& key, const Microseconds*);
 /// The only number is the weight.
 std::optional<int> read_value(Findings& findings, const TomlValue& value, const std::string& key, const int*);
 /// The only list is that of I/O policies.
 std::optional<std::vector<std::string>> read_value(Findings& findings, const TomlValue& value, const std::string& key,
                                                    const std::vector<std::string>*);
 /// The only text that is not one of a few words is the name of a profile. Whether it exists is not known here.
-std::optional<std::string> read_value(Findings& findings, const TomlValue& value, const std::string& key,
-                                      const std::string*);
+std::optional<std::string> read_value(Findings& findings, const TomlValue& value, const std::string& key, const std::string*);
 
 /// The place of `text` in `texts`.
-std::optional<std::size_t> read_word(Findings& findings, const TomlValue& value, const std::string& key,
-                                     const Names& texts);
+std::optional<std::size_t> read_word(Findings& findings, const TomlValue& value, const std::string& key, const Names& texts);
 template <class T>
-requires std::is_enum_v<T>
-std::optional<T> read_value(Findings& findings, const TomlValue& value, const std::string& key, const T*)
+requires std::is_enum_v<T> std::optional<T> read_value(Findings& findings, const TomlValue& value, const std::string& key,
+                                                       const T*)
 {
     Names texts;
     for (const Word<T>& word : words<T>)

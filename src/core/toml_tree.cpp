@@ -39,7 +39,7 @@ public:
                 skip_string(rest_.substr(0, 1));
             else if (rest_.front() == '#')
                 skip(std::min(rest_.find('\n'), rest_.size()));
-            else if (const std::optional<TomlSyntaxError> error = look(rest_.front()))
+            else if (std::optional<TomlSyntaxError> error = look(rest_.front()))
                 return error;
             else
                 skip(1);
@@ -121,8 +121,7 @@ public:
         built.column = static_cast<int>(node.source().begin.column);
         if (const toml::table* table = node.as_table()) {
             for (const auto& [key, child] : *table)
-                built.entries.push_back({std::string(key.str()), value(child),
-                                         static_cast<int>(key.source().begin.line),
+                built.entries.push_back({std::string(key.str()), value(child), static_cast<int>(key.source().begin.line),
                                          static_cast<int>(key.source().begin.column)});
             // toml++ sorts by name.
             std::stable_sort(built.entries.begin(), built.entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
@@ -192,8 +191,8 @@ std::variant<TomlValue, TomlSyntaxError> parse_toml(std::string_view text)
         return TreeBuilder(text).value(root);
     } catch (const toml::parse_error& error) {
         // Its text quotes keys and characters of the file.
-        return TomlSyntaxError{"not valid TOML: " + printable(error.description(), 300), static_cast<int>(error.source().begin.line),
-                               static_cast<int>(error.source().begin.column)};
+        return TomlSyntaxError{"not valid TOML: " + printable(error.description(), 300),
+                               static_cast<int>(error.source().begin.line), static_cast<int>(error.source().begin.column)};
     }
 }
 

@@ -17,11 +17,11 @@ struct TomlEntry;
 struct TomlValue {
     enum class Kind { text, integer, floating, boolean, date_or_time, array, table };
     Kind kind = Kind::table;
-    std::string text;              ///< of a text its content; of everything on one line else: as it was written
+    std::string text; ///< of a text its content; of everything on one line else: as it was written
     std::int64_t integer = 0;
     bool boolean = false;
-    std::vector<TomlValue> items;    ///< of an array
-    std::vector<TomlEntry> entries;  ///< of a table, in the order of the file
+    std::vector<TomlValue> items;   ///< of an array
+    std::vector<TomlEntry> entries; ///< of a table, in the order of the file
     int line = 0;
     int column = 0;
 };

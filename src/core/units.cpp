@@ -28,9 +28,18 @@ constexpr std::string_view a_tolerance =
     R"(a duration with its unit (us, ms or s), for example 25ms, a whole number of microseconds, any, or auto)";
 
 // std::isdigit depends on the locale, and is undefined for bytes above 127 in a signed char.
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 std::string_view take_digits(std::string_view& text)
 {
@@ -109,8 +118,8 @@ DurationReading read_duration(std::string_view text, Microseconds longest)
     // One blank, because that is how show() writes it and people copy from there.
     if (text.starts_with(' '))
         text.remove_prefix(1);
-    const auto unit = std::find_if(time_units.begin(), time_units.end(),
-                                   [&](const TimeUnit& candidate) { return candidate.name == text; });
+    const auto unit =
+        std::find_if(time_units.begin(), time_units.end(), [&](const TimeUnit& candidate) { return candidate.name == text; });
     if (unit == time_units.end())
         return problem(std::all_of(text.begin(), text.end(), is_letter)
                            ? fmt::format("has the unknown unit \"{}\"", printable(text))

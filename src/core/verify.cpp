@@ -51,11 +51,12 @@ Verdict compare_tables(const ApstQuestion& q, const ApstFeature& actual)
                 "programming (another tolerance, or a reset)",
                 {}};
 
-    return {Agreement::table_differs,
-            fmt::format("the drive holds {}, predicted is {}: it refused the table, or the write met a controller that was being "
-                        "initialised",
-                        describe(actual), describe(expected)),
-            {}};
+    return {
+        Agreement::table_differs,
+        fmt::format("the drive holds {}, predicted is {}: it refused the table, or the write met a controller that was being "
+                    "initialised",
+                    describe(actual), describe(expected)),
+        {}};
 }
 
 Verdict without_tolerance_file(const ApstQuestion& q, const ApstDecision& d)
@@ -81,15 +82,14 @@ Verdict verify_apst(const ApstQuestion& q, const ApstDecision& d)
     case ApstSupport::off_by_quirk: return without_tolerance_file(q, d);
     case ApstSupport::npss_invalid:
         return {Agreement::ignored,
-                fmt::format("APST is not used by the kernel: NPSS is {}, the specification allows 31", c.identify->npss), {}};
-    case ApstSupport::unknown:
-        return {Agreement::unread, (c.identify ? c.tolerance.error() : c.identify.error()).text(), {}};
+                fmt::format("APST is not used by the kernel: NPSS is {}, the specification allows 31", c.identify->npss),
+                {}};
+    case ApstSupport::unknown: return {Agreement::unread, (c.identify ? c.tolerance.error() : c.identify.error()).text(), {}};
     case ApstSupport::supported: break;
     }
     const LatencyTolerance& found = **c.tolerance;
     if (d.mode == ManageMode::manage && !found.same_effect(d.tolerance))
-        return {Agreement::awaits_change,
-                fmt::format("the tolerance is {}, wanted is {}", show(found), show(d.tolerance)), {}};
+        return {Agreement::awaits_change, fmt::format("the tolerance is {}, wanted is {}", show(found), show(d.tolerance)), {}};
     if (!c.apst)
         return {Agreement::unread, c.apst.error().text(), {}};
     if (!c.apst->has_value())

@@ -44,8 +44,8 @@ Character first_character(std::string_view text)
 bool shows_as_itself(char32_t code)
 {
     return code >= 0x20 && !(code >= 0x7f && code <= 0x9f) && code != 0xad && code != 0x61c
-        && !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e)
-        && !(code >= 0x2060 && code <= 0x206f) && code != 0xfeff && code < 0xe0000;
+           && !(code >= 0x200b && code <= 0x200f) && !(code >= 0x2028 && code <= 0x202e) && !(code >= 0x2060 && code <= 0x206f)
+           && code != 0xfeff && code < 0xe0000;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b)

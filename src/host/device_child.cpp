@@ -76,7 +76,11 @@ private:
 
 DeviceChild::DeviceChild(std::string name, int directory, std::string program, std::chrono::milliseconds patience,
                          PmQosLane& lane)
-    : name_(std::move(name)), program_(std::move(program)), patience_(patience), lane_(lane), directory_(duplicate(directory))
+    : name_(std::move(name))
+    , program_(std::move(program))
+    , patience_(patience)
+    , lane_(lane)
+    , directory_(duplicate(directory))
 {
 }
 

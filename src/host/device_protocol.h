@@ -19,8 +19,8 @@
 
 namespace nvmepolicy::device_protocol {
 
-inline constexpr int directory_fd = 3;    ///< the controller's directory in sysfs
-inline constexpr int node_fd = 4;         ///< /dev/nvmeN; closed where it could not be opened
+inline constexpr int directory_fd = 3; ///< the controller's directory in sysfs
+inline constexpr int node_fd = 4;      ///< /dev/nvmeN; closed where it could not be opened
 inline constexpr std::uint32_t largest_buffer = 4096;
 
 enum class AnswerKind { ok, error_number, status };

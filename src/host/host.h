@@ -29,8 +29,8 @@ public:
 
 /// What Get Features returned.
 struct FeatureReply {
-    std::uint32_t result = 0;          ///< dword 0 of the completion
-    std::vector<std::uint8_t> buffer;  ///< as long as asked for
+    std::uint32_t result = 0;         ///< dword 0 of the completion
+    std::vector<std::uint8_t> buffer; ///< as long as asked for
 };
 
 /// What one controller can be asked and told. Each call may take as long as a sick controller likes, up to the deadline
@@ -55,7 +55,8 @@ public:
     /// `path` is relative to /sys: "class/nvme/nvme0".
     [[nodiscard]] virtual Result<std::unique_ptr<Directory>> open_directory(const std::string& path) = 0;
     /// The controller that `directory` is open on. Opening sends nothing.
-    [[nodiscard]] virtual std::unique_ptr<ControllerDevice> open_device(const Directory& directory, const std::string& name) = 0;
+    [[nodiscard]] virtual std::unique_ptr<ControllerDevice> open_device(const Directory& directory,
+                                                                        const std::string& name) = 0;
     /// Controllers, subsystems and disks below this host are not real.
     [[nodiscard]] virtual bool simulated() const = 0;
 };

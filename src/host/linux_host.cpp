@@ -11,7 +11,8 @@
 namespace nvmepolicy {
 
 LinuxHost::LinuxHost(std::chrono::milliseconds patience, std::string device_program)
-    : patience_(patience), device_program_(std::move(device_program))
+    : patience_(patience)
+    , device_program_(std::move(device_program))
 {
 }
 

@@ -19,8 +19,8 @@ void judge(Outcome& outcome, const Circumstances& now, const LedgerStore& ledger
     const Controller& controller = *outcome.controller;
     const auto entry = ledger.find(controller.id);
     outcome.policy = policy_for(now.policy, controller);
-    const ApstQuestion question{controller, now.machine, outcome.policy, now.wish, measured_of(now, controller.id),
-                                entry ? &*entry : nullptr};
+    const ApstQuestion question{
+        controller, now.machine, outcome.policy, now.wish, measured_of(now, controller.id), entry ? &*entry : nullptr};
     outcome.decision = decide_apst(question);
     outcome.verdict = verify_apst(question, outcome.decision);
     outcome.plan = plan_apst(question, outcome.decision, outcome.verdict);

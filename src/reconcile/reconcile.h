@@ -28,9 +28,9 @@ struct Outcome {
     ControllerPolicy policy;
     ApstDecision decision;
     Verdict verdict;
-    Plan plan;                            ///< what a reconcile would change now; after one: what it changed
-    bool applied = false;                 ///< the plan was carried out
-    std::optional<Refusal> error;         ///< what went wrong on the way
+    Plan plan;                    ///< what a reconcile would change now; after one: what it changed
+    bool applied = false;         ///< the plan was carried out
+    std::optional<Refusal> error; ///< what went wrong on the way
     std::vector<std::string> explanation;
 
     /// It has left or is on its way out: not a failure of ours.

@@ -63,8 +63,8 @@ Restored restore_entry(Host& host, LedgerStore& ledger, const LedgerEntry& entry
         restored.result = Restored::Result::left_to_another;
         return restored;
     }
-    const ToleranceChange change{entry.controller, controller.name, found,     entry.first, {},
-                                 "restore",        "the value found before our first write"};
+    const ToleranceChange change{
+        entry.controller, controller.name, found, entry.first, {}, "restore", "the value found before our first write"};
     if (auto announced = ledger.intend(change); !announced) {
         restored.error = announced.error();
         return restored;
@@ -81,10 +81,10 @@ Restored restore_entry(Host& host, LedgerStore& ledger, const LedgerEntry& entry
         restored.result = Restored::Result::put_back;
         return restored;
     }
-    restored.error = now ? Refusal{controller.name + ": " + tolerance_attribute,
-                                   now->has_value() ? (**now).kernel_text() : std::string{},
-                                   "was written " + entry.first.kernel_text() + " and reads otherwise", RefusalKind::failed}
-                         : now.error();
+    restored.error =
+        now ? Refusal{controller.name + ": " + tolerance_attribute, now->has_value() ? (**now).kernel_text() : std::string{},
+                      "was written " + entry.first.kernel_text() + " and reads otherwise", RefusalKind::failed}
+            : now.error();
     return restored;
 }
 

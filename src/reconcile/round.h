@@ -9,9 +9,9 @@ namespace nvmepolicy {
 /// The machine after a round.
 struct Round {
     Circumstances circumstances;
-    std::vector<Outcome> outcomes;    ///< by controller name
+    std::vector<Outcome> outcomes; ///< by controller name
     std::vector<Subsystem> subsystems;
-    std::vector<Refusal> complaints;  ///< about the machine as a whole
+    std::vector<Refusal> complaints; ///< about the machine as a whole
 };
 
 enum class Intent { look, reconcile };

@@ -132,7 +132,7 @@ Json controller_json(const Outcome& o)
 {
     const std::string error = o.error ? o.error->text() : "";
     if (!o.controller)
-        return {{"name", o.name}, {"model", nullptr}, {"state", o.gone() ? "gone" : "unknown"}, {"apst", nullptr},
+        return {{"name", o.name},         {"model", nullptr},     {"state", o.gone() ? "gone" : "unknown"}, {"apst", nullptr},
                 {"write_cache", nullptr}, {"multipath", nullptr}, {"last_error", text_or_null(error)}};
     const Controller& c = *o.controller;
     return {{"name", c.name},
@@ -145,8 +145,7 @@ Json controller_json(const Outcome& o)
             {"state", show(c.state)},
             {"apst", apst_json(o)},
             {"write_cache", write_cache_json(o)},
-            {"multipath",
-             {{"weight", nullptr}, {"throughput_bytes_per_second", nullptr}, {"throughput_source", nullptr}}},
+            {"multipath", {{"weight", nullptr}, {"throughput_bytes_per_second", nullptr}, {"throughput_source", nullptr}}},
             {"breaker_tripped", false},
             {"inferred_quirk", or_null(o.verdict.inferred_quirk)},
             {"last_error", text_or_null(error)}};

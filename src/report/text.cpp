@@ -58,8 +58,7 @@ std::string verdict_word(const Outcome& o)
     switch (o.verdict.agreement) {
     case Agreement::verified: return "yes";
     case Agreement::verified_by_quirk: return "yes (quirk)";
-    case Agreement::not_applicable:
-        return o.decision.support == ApstSupport::off_by_quirk ? "off by quirk" : "no APST";
+    case Agreement::not_applicable: return o.decision.support == ApstSupport::off_by_quirk ? "off by quirk" : "no APST";
     case Agreement::off_but_enabled: return "off by quirk";
     case Agreement::awaits_change: return "not applied";
     case Agreement::parameters_moved: return "next time";
@@ -84,8 +83,9 @@ std::vector<std::string> status_row(const Outcome& o)
             c.model.empty() ? "-" : c.model,
             has_tolerance ? show(**c.tolerance) : "-",
             actual ? state_word(outlook.deepest_state) : "-",
-            outlook.wake_latency ? show(*outlook.wake_latency) + (outlook.wake_source == WakeSource::measured ? " measured" : "")
-                                 : "-",
+            outlook.wake_latency
+                ? show(*outlook.wake_latency) + (outlook.wake_source == WakeSource::measured ? " measured" : "")
+                : "-",
             power_word(outlook),
             cache_word(c),
             verdict_word(o)};
@@ -220,8 +220,8 @@ std::string plan_text(const Round& round, bool simulated)
 
 std::string predict_text(const DriveFile& drive, const LatencyTolerance& tolerance, const PredictedTable& predicted)
 {
-    std::string text = fmt::format("{} at a latency tolerance of {}\n", drive.model.empty() ? "drive" : drive.model,
-                                   show(tolerance));
+    std::string text =
+        fmt::format("{} at a latency tolerance of {}\n", drive.model.empty() ? "drive" : drive.model, show(tolerance));
     if (!predicted.command_sent)
         return text
                + (drive.npss > highest_npss ? "the kernel sends nothing: NPSS is above 31\n"
@@ -234,7 +234,8 @@ std::string predict_text(const DriveFile& drive, const LatencyTolerance& toleran
         table.add({fmt::format("PS{}", s.index), entry_word(entry), fmt::format("0x{:016x}", entry.raw)});
     }
     const auto deepest = predicted.feature.deepest_state();
-    return text + table.text() + fmt::format("deepest state: {}\n", deepest ? fmt::format("PS{}", *deepest) : "none, it stays awake");
+    return text + table.text()
+           + fmt::format("deepest state: {}\n", deepest ? fmt::format("PS{}", *deepest) : "none, it stays awake");
 }
 
 } // namespace nvmepolicy

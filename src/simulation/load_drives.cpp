@@ -20,8 +20,8 @@ LoadedDrives load_drives(const std::string& file_or_directory)
                 files.push_back(entry->path().string());
         std::ranges::sort(files);
         if (error || files.empty())
-            loaded.errors.push_back({file_or_directory, "", error ? error.message() : "no drive files (*.json) in here",
-                                     RefusalKind::absent});
+            loaded.errors.push_back(
+                {file_or_directory, "", error ? error.message() : "no drive files (*.json) in here", RefusalKind::absent});
     } else {
         files.push_back(file_or_directory);
     }

@@ -51,7 +51,7 @@ std::map<std::string, std::string> attributes(const SimulatedController& c, cons
         all["device/device"] = fmt::format("0x{:04x}\n", *c.drive.pci_device_id);
     if (has_tolerance_file(c, machine))
         all[tolerance_attribute] = c.tolerance.kernel_text() + "\n";
-    const std::string disk = c.name + "n1"; // One subsystem a controller here, numbered alike.
+    const std::string disk = c.name + "n1";                // One subsystem a controller here, numbered alike.
     const bool cache = (c.drive.vwc.value_or(1) & 1) != 0; // as in identify_page()
     all[disk + "/queue/write_cache"] = cache ? "write back\n" : "write through\n";
     all[disk + "/queue/fua"] = cache ? "1\n" : "0\n";
@@ -73,8 +73,11 @@ std::map<std::string, std::string> module_parameters(const Machine& m)
 std::map<std::string, std::string> power_supplies(const Machine& m)
 {
     const bool battery = m.power_source == PowerSource::battery;
-    return {{"AC/type", "Mains\n"},        {"AC/online", battery ? "0\n" : "1\n"}, {"BAT0/type", "Battery\n"},
-            {"BAT0/present", "1\n"},       {"BAT0/scope", "System\n"}};
+    return {{"AC/type", "Mains\n"},
+            {"AC/online", battery ? "0\n" : "1\n"},
+            {"BAT0/type", "Battery\n"},
+            {"BAT0/present", "1\n"},
+            {"BAT0/scope", "System\n"}};
 }
 
 /// The names directly below a directory of such a map.
@@ -94,7 +97,10 @@ class SimulatedDirectory : public Directory {
 public:
     SimulatedDirectory(SimulatedHost& host, std::string path, std::weak_ptr<SimulatedController> controller,
                        std::optional<std::map<std::string, std::string>> fixed)
-        : host_(host), path_("/sys/" + path), controller_(std::move(controller)), fixed_(std::move(fixed))
+        : host_(host)
+        , path_("/sys/" + path)
+        , controller_(std::move(controller))
+        , fixed_(std::move(fixed))
     {
     }
     [[nodiscard]] const std::string& path() const override { return path_; }
@@ -143,7 +149,9 @@ private:
 class SimulatedDevice : public ControllerDevice {
 public:
     SimulatedDevice(SimulatedHost& host, std::string name, std::weak_ptr<SimulatedController> controller)
-        : host_(host), name_(std::move(name)), controller_(std::move(controller))
+        : host_(host)
+        , name_(std::move(name))
+        , controller_(std::move(controller))
     {
     }
 
@@ -254,8 +262,8 @@ Result<std::unique_ptr<Directory>> SimulatedHost::open_directory(const std::stri
 {
     const std::lock_guard lock(mutex_);
     const auto fixed = [&](std::map<std::string, std::string> all) {
-        return std::unique_ptr<Directory>(std::make_unique<SimulatedDirectory>(*this, path, std::weak_ptr<SimulatedController>{},
-                                                                               std::move(all)));
+        return std::unique_ptr<Directory>(
+            std::make_unique<SimulatedDirectory>(*this, path, std::weak_ptr<SimulatedController>{}, std::move(all)));
     };
     std::map<std::string, std::string> names;
     if (path == "class/nvme") {
@@ -269,8 +277,7 @@ Result<std::unique_ptr<Directory>> SimulatedHost::open_directory(const std::stri
         return fixed(power_supplies(machine));
     for (const auto& c : controllers_) {
         if (path == "class/nvme/" + c->name)
-            return std::unique_ptr<Directory>(
-                std::make_unique<SimulatedDirectory>(*this, path, c, std::nullopt));
+            return std::unique_ptr<Directory>(std::make_unique<SimulatedDirectory>(*this, path, c, std::nullopt));
         const std::string subsystem = fmt::format("nvme-subsys{}", c->name.substr(4));
         names[subsystem] = "";
         if (path == "class/nvme-subsystem/" + subsystem)
