@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "core/wording.h"
 #include "host/installation.h"
 #include "host/linux_host.h"
 #include "host/observe.h"
 #include "host/policy_store.h"
+#include "nvmepolicy/wording.h"
 #include "simulation/load_drives.h"
 
 namespace nvmepolicy {
 namespace {
 
-/// A person waits for the answer; a drive that takes longer is reported as such.
-constexpr std::chrono::milliseconds patience{1500};
+/// A person waits for the answer; drives that take longer are reported as such.
+constexpr std::chrono::milliseconds time_to_answer{1500};
 
 struct Stage {
     std::unique_ptr<Host> host;
@@ -37,7 +37,9 @@ std::optional<Stage> set_stage(const LookOptions& options, const Installation& h
         fmt::print(stderr, "nvmepolicyctl: {}\n", ledger.error().text());
         return std::nullopt;
     }
-    return Stage{std::make_unique<LinuxHost>(patience, here.device_program()), *std::move(ledger)};
+    return Stage{
+        std::make_unique<LinuxHost>(Patience{time_to_answer, Patience::Clock::now() + time_to_answer}, here.device_program()),
+        *std::move(ledger)};
 }
 
 bool is_there(Host& host, const std::string& name)

@@ -93,7 +93,8 @@ AnswerLine identify()
     args.csi = NVME_CSI_NVM;
     args.cns_specific_id = NVME_CNSSPECID_NONE;
     args.uuidx = NVME_UUID_NONE;
-    return command_answer(nvme_identify(&args), result, NVME_IDENTIFY_DATA_SIZE);
+    const int returned = nvme_identify(&args); // before result is looked at
+    return command_answer(returned, result, NVME_IDENTIFY_DATA_SIZE);
 }
 
 AnswerLine get_feature(unsigned feature, unsigned select, unsigned length)
@@ -108,7 +109,8 @@ AnswerLine get_feature(unsigned feature, unsigned select, unsigned length)
     args.data_len = length;
     args.fid = static_cast<std::uint8_t>(feature);
     args.uuidx = NVME_UUID_NONE;
-    return command_answer(nvme_get_features(&args), result, length);
+    const int returned = nvme_get_features(&args); // before result is looked at
+    return command_answer(returned, result, length);
 }
 
 AnswerLine read_tolerance()

@@ -34,7 +34,7 @@ struct DriveFile {
 };
 
 /// The largest drive file that is read, in bytes.
-inline constexpr std::size_t largest_drive_file = 1024 * 1024;
+inline constexpr std::size_t largest_drive_file = std::size_t{1024} * 1024;
 
 /// Reads a drive file (schema_version 1). Unknown keys are allowed: the files carry notes and expectations too.
 /// Refuses with the JSON pointer of the value, what was found and what is allowed.

@@ -30,7 +30,7 @@ enum class ControllerState {
     live,       ///< Serves commands. Only now may it be asked anything.
     resetting,  ///< On its way to connecting, or back to live.
     connecting, ///< Being initialised; for fabrics also: trying to reach the target, for minutes.
-    deleting,   ///< Will be gone.
+    deleting,   ///< Will be gone, or is.
     dead,       ///< 6.12: a reset failed; it stays like that without any event.
     unknown,    ///< A word that we do not know.
 };

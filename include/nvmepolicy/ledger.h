@@ -39,7 +39,7 @@ struct Ledger {
 };
 
 /// The largest ledger that is read, in bytes; thousands of controllers fit.
-inline constexpr std::size_t largest_ledger = 16 * 1024 * 1024;
+inline constexpr std::size_t largest_ledger = std::size_t{16} * 1024 * 1024;
 
 /// JSON of `/run/nvmepolicyd/originals.json`, schema 1. A text that is not a ledger is refused, never half read.
 [[nodiscard]] Result<Ledger> parse_ledger(const std::string& where, std::string_view text);

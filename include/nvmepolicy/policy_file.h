@@ -21,10 +21,11 @@ struct PolicyText {
     Role role = Role::main;
     std::string file; ///< as named in messages
     std::string text;
+    bool vendor = false; ///< comes with the program: drives.toml ranks above it
 };
 
 /// The largest configuration file that is read, in bytes.
-inline constexpr std::size_t largest_policy_file = 256 * 1024;
+inline constexpr std::size_t largest_policy_file = std::size_t{256} * 1024;
 
 /// Either the merged policy, or everything that is wrong with it, in the order of files and lines.
 struct PolicyReading {

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "core/wording.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 namespace {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fnmatch.h>
 
+#include "nvmepolicy/wording.h"
 #include "policy_keys.h"
-#include "wording.h"
 
 namespace nvmepolicy {
 

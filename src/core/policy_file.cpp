@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "nvmepolicy/wording.h"
 #include "policy_keys.h"
 #include "policy_values.h"
 #include "toml_tree.h"
-#include "wording.h"
 
 namespace nvmepolicy {
 
@@ -63,6 +63,8 @@ public:
     void read(const PolicyText& file)
     {
         findings_.begin_file(file.file);
+        if (file.vendor)
+            vendor_files_.push_back(file.file);
         if (file.text.size() > largest_policy_file) {
             a_file_is_unreadable_ = true;
             findings_.refuse(Origin{file.file, 0, 0}, {}, {},
@@ -334,7 +336,7 @@ private:
     }
 
     template <class Keys, class Part, class Override>
-    static void drop_decided(const Keys& keys, const Part& wanted, const Part& built_in, Override& over)
+    void drop_decided(const Keys& keys, const Part& wanted, const Part& built_in, Override& over) const
     {
         for_each(keys, [&](const auto& key) {
             if (decided(wanted.*key.held, built_in.*key.held))
@@ -342,9 +344,10 @@ private:
         });
     }
     template <class T>
-    [[nodiscard]] static bool decided(const Setting<T>& wanted, const Setting<T>& built_in)
+    [[nodiscard]] bool decided(const Setting<T>& wanted, const Setting<T>& built_in) const
     {
-        const bool by_vendor = wanted.origin.file.empty() || wanted.origin.file.starts_with("/usr/");
+        const bool by_vendor =
+            wanted.origin.file.empty() || std::ranges::find(vendor_files_, wanted.origin.file) != vendor_files_.end();
         return !by_vendor && !(wanted.value == built_in.value);
     }
     template <class T>
@@ -356,6 +359,7 @@ private:
     Policy policy_;
     Findings findings_;
     std::vector<std::size_t> from_drives_file_;
+    std::vector<std::string> vendor_files_;
     std::vector<ProfileUse> profile_uses_;
     bool a_file_is_unreadable_ = false;
 };

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "nvmepolicy/policy_file.h"
+#include "nvmepolicy/wording.h"
 #include "policy_keys.h"
-#include "wording.h"
 
 namespace nvmepolicy {
 

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "duration.h"
-#include "wording.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 
@@ -123,6 +123,7 @@ std::vector<Refusal> Findings::in_order() const
     };
     std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
     std::vector<Refusal> refusals;
+    refusals.reserve(order.size());
     for (const Finding* finding : order)
         refusals.push_back(finding->refusal);
     return refusals;

@@ -7,7 +7,7 @@
 
 #include <toml++/toml.h>
 
-#include "wording.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "duration.h"
-#include "wording.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include "wording.h"
+#include "nvmepolicy/wording.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -13,7 +13,7 @@ Result<void> apply(const ToleranceChange& change, const Sighting& sighting)
         return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
                        "not written, another drive (serial " + identity->serial + ") has this name now", RefusalKind::gone};
     if (change.through)
-        if (const auto written = sighting.device->write_tolerance(*change.through); !written)
+        if (auto written = sighting.device->write_tolerance(*change.through); !written)
             return written;
     return sighting.device->write_tolerance(change.to);
 }

@@ -23,7 +23,7 @@ extern char** environ;
 namespace nvmepolicy {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = Patience::Clock;
 
 /// Above the numbers that the child knows its descriptors by, so that none is overwritten while they are put in place.
 constexpr int first_safe_fd = 10;
@@ -39,6 +39,8 @@ public:
     ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
     SpawnActions(const SpawnActions&) = delete;
     SpawnActions& operator=(const SpawnActions&) = delete;
+    SpawnActions(SpawnActions&&) = delete;
+    SpawnActions& operator=(SpawnActions&&) = delete;
     void put(const UniqueFd& fd, int as)
     {
         if (fd)
@@ -66,6 +68,8 @@ public:
     ~SpawnAttributes() { posix_spawnattr_destroy(&attributes_); }
     SpawnAttributes(const SpawnAttributes&) = delete;
     SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+    SpawnAttributes(SpawnAttributes&&) = delete;
+    SpawnAttributes& operator=(SpawnAttributes&&) = delete;
     [[nodiscard]] const posix_spawnattr_t* get() const { return &attributes_; }
 
 private:
@@ -74,8 +78,7 @@ private:
 
 } // namespace
 
-DeviceChild::DeviceChild(std::string name, int directory, std::string program, std::chrono::milliseconds patience,
-                         PmQosLane& lane)
+DeviceChild::DeviceChild(std::string name, int directory, std::string program, Patience patience, PmQosLane& lane)
     : name_(std::move(name))
     , program_(std::move(program))
     , patience_(patience)
@@ -150,7 +153,7 @@ Refusal DeviceChild::give_up(const std::string& where)
     hangs_ = true;
     return {where, "",
             fmt::format("no answer within {} s; the request is left to the kernel, which gives it 60 s by default",
-                        std::chrono::duration<double>(patience_).count()),
+                        std::chrono::duration<double>(patience_.per_call).count()),
             RefusalKind::timed_out};
 }
 
@@ -214,12 +217,12 @@ Result<FeatureReply> DeviceChild::ask_drive(const std::string& where, const std:
     // The node goes to the child when that starts, so it is opened first; a tolerance can be read without it.
     if (const auto opened = open_node(); !opened)
         return opened.error();
-    return ask(where, request, Clock::now() + patience_);
+    return ask(where, request, patience_.deadline());
 }
 
 Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const std::string& request)
 {
-    const Deadline deadline = Clock::now() + patience_;
+    const Deadline deadline = patience_.deadline();
     auto turn = lane_.wait(where, deadline);
     if (!turn)
         return turn.error();

@@ -2,10 +2,10 @@
 // One controller's blocking calls, made by a child process that can be left behind. See device_protocol.h.
 #pragma once
 
-#include <chrono>
 #include <string>
 
 #include "host.h"
+#include "patience.h"
 #include "pm_qos_lane.h"
 #include "unique_fd.h"
 
@@ -14,10 +14,12 @@ namespace nvmepolicy {
 class DeviceChild : public ControllerDevice {
 public:
     /// `directory` is duplicated. The child is started with the first call.
-    DeviceChild(std::string name, int directory, std::string program, std::chrono::milliseconds patience, PmQosLane& lane);
+    DeviceChild(std::string name, int directory, std::string program, Patience patience, PmQosLane& lane);
     ~DeviceChild() override;
     DeviceChild(const DeviceChild&) = delete;
     DeviceChild& operator=(const DeviceChild&) = delete;
+    DeviceChild(DeviceChild&&) = delete;
+    DeviceChild& operator=(DeviceChild&&) = delete;
 
     [[nodiscard]] Result<std::vector<std::uint8_t>> identify_controller() override;
     [[nodiscard]] Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) override;
@@ -25,7 +27,7 @@ public:
     [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance) override;
 
 private:
-    using Deadline = std::chrono::steady_clock::time_point;
+    using Deadline = Patience::Clock::time_point;
 
     Result<void> open_node();
     Result<void> start();
@@ -38,7 +40,7 @@ private:
 
     std::string name_;
     std::string program_;
-    std::chrono::milliseconds patience_;
+    Patience patience_;
     PmQosLane& lane_;
     UniqueFd directory_;
     UniqueFd node_;

@@ -10,7 +10,7 @@
 
 namespace nvmepolicy {
 
-LinuxHost::LinuxHost(std::chrono::milliseconds patience, std::string device_program)
+LinuxHost::LinuxHost(Patience patience, std::string device_program)
     : patience_(patience)
     , device_program_(std::move(device_program))
 {

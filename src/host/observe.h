@@ -25,7 +25,8 @@ struct Sighting {
 /// what else could not be read is a Refusal in its place.
 [[nodiscard]] Result<Sighting> observe_controller(Host& host, const std::string& name);
 
-/// Reads tolerance and APST table again, through the same directory and device.
+/// Reads tolerance and APST table again, through the same directory and device. A controller that turns out to have left
+/// meanwhile gets state `deleting`, and refusals of kind `gone`.
 void observe_apst(Sighting& sighting);
 
 /// Who the opened directory belongs to, read anew.

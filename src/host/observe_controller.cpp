@@ -2,7 +2,7 @@
 #include "observe.h"
 
 #include <algorithm>
-#include <charconv>
+#include <filesystem>
 
 #include "nvmepolicy/decode.h"
 #include "nvmepolicy/kernel_quirks.h"
@@ -21,10 +21,22 @@ Result<std::string> line(const Directory& directory, const std::string& attribut
     return raw ? decode_line(directory.path() + "/" + attribute, *raw) : raw.error();
 }
 
-/// A text that is good to know and not worth a refusal.
-std::string line_or_empty(const Directory& directory, const std::string& attribute)
+/// What a drive calls itself may hold any bytes; they are made harmless, as decode_identify() does it.
+Result<std::string> label(const Directory& directory, const std::string& attribute)
 {
-    auto text = line(directory, attribute);
+    const auto raw = directory.read(attribute);
+    if (!raw)
+        return raw.error();
+    const auto text = decode_line(directory.path() + "/" + attribute, *raw);
+    if (!text && text.error().kind == RefusalKind::try_later)
+        return text.error();
+    return printable_ascii(raw->ends_with('\n') ? std::string_view(*raw).substr(0, raw->size() - 1) : *raw);
+}
+
+/// A text that is good to know and not worth a refusal.
+std::string label_or_empty(const Directory& directory, const std::string& attribute)
+{
+    auto text = label(directory, attribute);
     return text ? *std::move(text) : std::string{};
 }
 
@@ -82,6 +94,37 @@ Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
     return std::optional{*tolerance};
 }
 
+void read_apst_facts(Sighting& s)
+{
+    Controller& c = s.controller;
+    if (!c.identify) {
+        c.apst = c.identify.error();
+        c.tolerance = read_tolerance(s);
+        return;
+    }
+    // Asked first: a drive that does not answer this must not be let near the file, whose lock everybody shares.
+    c.apst = c.identify->apsta == 0 ? Result<std::optional<ApstFeature>>(std::optional<ApstFeature>{})
+                                    : read_apst(*s.device, c.name);
+    if (!c.apst && c.apst.error().kind == RefusalKind::timed_out)
+        c.tolerance = c.apst.error();
+    else
+        c.tolerance = read_tolerance(s);
+}
+
+/// On its way out a controller answers with EINTR, host path errors and missing files long before ENODEV; its state tells
+/// what that was about.
+bool has_left(const Sighting& s)
+{
+    const auto state = s.directory->read("state");
+    return state ? decode_state(*state) == ControllerState::deleting
+                 : state.error().kind == RefusalKind::gone || state.error().kind == RefusalKind::absent;
+}
+
+Refusal departure(const std::string& name)
+{
+    return {name, "", "gone: the controller has left", RefusalKind::gone};
+}
+
 QuirkKnowledge known_quirks(const Directory& directory, const Controller& c)
 {
     if (const auto raw = directory.read("quirks")) // Linux 7.0
@@ -104,7 +147,7 @@ std::vector<std::string> holders(const Directory& directory, const std::string& 
     if (const auto children = directory.list(disk))
         for (const std::string& child : *children)
             if (child.starts_with(disk + "p"))
-                add(disk + "/" + child);
+                add((std::filesystem::path(disk) / child).string());
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
@@ -127,7 +170,7 @@ std::vector<Leaf> leaves(const Directory& directory)
             if (const auto flag = decode_flag(child, *fua))
                 leaf.fua = *flag;
         leaf.holders = holders(directory, child);
-        leaf.ana_state = line_or_empty(directory, child + "/ana_state");
+        leaf.ana_state = label_or_empty(directory, child + "/ana_state");
         found.push_back(std::move(leaf));
     }
     return found;
@@ -153,8 +196,8 @@ Result<std::vector<std::string>> controller_names(Host& host)
 
 Result<ControllerId> observe_identity(const Directory& directory)
 {
-    const auto serial = line(directory, "serial");
-    if (!serial && serial.error().kind != RefusalKind::invalid) // An empty serial number is the drive's own affair.
+    const auto serial = label(directory, "serial");
+    if (!serial)
         return serial.error();
     const auto nqn = line(directory, "subsysnqn");
     if (!nqn)
@@ -165,26 +208,19 @@ Result<ControllerId> observe_identity(const Directory& directory)
     const auto cntlid = decode_number(directory.path() + "/cntlid", *raw, UINT16_MAX);
     if (!cntlid)
         return cntlid.error();
-    return ControllerId{*nqn, serial ? *serial : std::string{}, static_cast<std::uint16_t>(*cntlid)};
+    return ControllerId{*nqn, *serial, static_cast<std::uint16_t>(*cntlid)};
 }
 
 void observe_apst(Sighting& s)
 {
     Controller& c = s.controller;
-    if (!c.identify) {
-        c.apst = c.identify.error();
-        c.tolerance = read_tolerance(s);
+    read_apst_facts(s);
+    if ((c.apst && c.tolerance) || !has_left(s))
         return;
-    }
-    // Asked first: a drive that does not answer this must not be let near the file, whose lock everybody shares.
-    c.apst = c.identify->apsta == 0 ? Result<std::optional<ApstFeature>>(std::optional<ApstFeature>{})
-                                    : read_apst(*s.device, c.name);
-    if (!c.apst && c.apst.error().kind == RefusalKind::timed_out)
-        c.tolerance = c.apst.error();
-    else
-        c.tolerance = read_tolerance(s);
+    c.state = ControllerState::deleting;
+    c.apst = departure(c.name);
+    c.tolerance = departure(c.name);
 }
-
 Result<Sighting> observe_controller(Host& host, const std::string& name)
 {
     auto directory = host.open_directory("class/nvme/" + name);
@@ -202,10 +238,10 @@ Result<Sighting> observe_controller(Host& host, const std::string& name)
     if (!id)
         return id.error();
     c.id = *id;
-    c.model = line_or_empty(*s.directory, "model");
-    c.firmware = line_or_empty(*s.directory, "firmware_rev");
-    c.transport = line_or_empty(*s.directory, "transport");
-    c.address = line_or_empty(*s.directory, "address");
+    c.model = label_or_empty(*s.directory, "model");
+    c.firmware = label_or_empty(*s.directory, "firmware_rev");
+    c.transport = label_or_empty(*s.directory, "transport");
+    c.address = label_or_empty(*s.directory, "address");
     if (const auto state = s.directory->read("state"))
         c.state = decode_state(*state);
     if (c.transport == "pcie") {
@@ -229,6 +265,8 @@ Result<Sighting> observe_controller(Host& host, const std::string& name)
                        RefusalKind::gone};
     c.quirks = known_quirks(*s.directory, c);
     observe_apst(s);
+    if (c.state == ControllerState::deleting)
+        return departure(name);
     return s;
 }
 

@@ -19,8 +19,6 @@ public:
     /// The right to touch a tolerance file; given back by its destructor, unless the call hangs.
     class Turn {
     public:
-        Turn(Turn&&) = default;
-        Turn& operator=(Turn&&) = default;
         /// The call did not come back in time. Nobody gets a turn until that process has ended.
         void leave_behind(int pid, std::string controller);
 

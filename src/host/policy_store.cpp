@@ -13,14 +13,13 @@ namespace {
 constexpr const char* main_name = "nvmepolicyd.toml";
 constexpr const char* drives_name = "drives.toml";
 
-class Collection {
-public:
+struct Collection {
     /// Adds a file; one that is not there counts as an error only where it was asked for by name.
     bool add(PolicyText::Role role, const std::string& path, bool must_exist)
     {
         auto text = read_text_file(path, largest_policy_file);
         if (text) {
-            files.push_back({role, path, *std::move(text)});
+            files.push_back({role, path, *std::move(text), path.starts_with(vendor_directory + "/")});
             return true;
         }
         const bool missing = text.error().kind == RefusalKind::absent;
@@ -41,6 +40,7 @@ public:
             errors.push_back({directory, "", "cannot be listed: " + error.message(), RefusalKind::failed});
     }
 
+    std::string vendor_directory;
     std::vector<PolicyText> files;
     std::vector<Refusal> errors;
 };
@@ -49,7 +49,7 @@ public:
 
 PolicyReading load_policy(const PolicyPlaces& places, const std::optional<std::string>& file)
 {
-    Collection found;
+    Collection found{places.vendor_directory, {}, {}};
     found.add(PolicyText::Role::drives, places.vendor_directory + "/" + drives_name, false);
 
     std::map<std::string, std::string> drop_ins;

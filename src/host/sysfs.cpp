@@ -12,7 +12,7 @@
 namespace nvmepolicy {
 namespace {
 
-constexpr std::size_t largest_attribute = 64 * 1024; // A page on x86, up to 64 KiB where pages are that large.
+constexpr std::size_t largest_attribute = std::size_t{64} * 1024; // A page on x86, up to 64 KiB where pages are that large.
 
 } // namespace
 

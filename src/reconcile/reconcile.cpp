@@ -44,9 +44,11 @@ Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const 
 {
     if (auto announced = ledger.intend(change); !announced)
         return announced;
-    const auto written = apply(change, sighting);
+    auto written = apply(change, sighting);
     observe_apst(sighting);
     const auto& found = sighting.controller.tolerance;
+    if (!found && found.error().kind == RefusalKind::gone)
+        return found.error();
     if (!written)
         return written;
     if (!found)

@@ -70,13 +70,16 @@ Restored restore_entry(Host& host, LedgerStore& ledger, const LedgerEntry& entry
         return restored;
     }
     const auto written = apply(change, **sighting);
-    if (!written) {
-        restored.error = written.error();
-        restored.result = restored.error->kind == RefusalKind::gone ? Restored::Result::gone : Restored::Result::failed;
-        return restored;
-    }
     observe_apst(**sighting);
     const auto& now = (*sighting)->controller.tolerance;
+    if ((!written && written.error().kind == RefusalKind::gone) || (!now && now.error().kind == RefusalKind::gone)) {
+        restored.result = Restored::Result::gone;
+        return restored;
+    }
+    if (!written) {
+        restored.error = written.error();
+        return restored;
+    }
     if (now && now->has_value() && **now == entry.first) {
         restored.result = Restored::Result::put_back;
         return restored;

@@ -79,7 +79,7 @@ std::vector<std::string> status_row(const Outcome& o)
     const auto states = c.identify ? std::span<const PowerState>(c.identify->power_states) : std::span<const PowerState>{};
     const IdleOutlook outlook = actual ? idle_outlook(*actual, states, o.decision.measured) : IdleOutlook{};
     return {c.name,
-            show(c.state),
+            o.gone() ? "gone" : show(c.state),
             c.model.empty() ? "-" : c.model,
             has_tolerance ? show(**c.tolerance) : "-",
             actual ? state_word(outlook.deepest_state) : "-",

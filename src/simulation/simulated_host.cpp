@@ -261,7 +261,7 @@ void SimulatedHost::write_tolerance(SimulatedController& c, const LatencyToleran
 Result<std::unique_ptr<Directory>> SimulatedHost::open_directory(const std::string& path)
 {
     const std::lock_guard lock(mutex_);
-    const auto fixed = [&](std::map<std::string, std::string> all) {
+    const auto fixed = [this, &path](std::map<std::string, std::string> all) {
         return std::unique_ptr<Directory>(
             std::make_unique<SimulatedDirectory>(*this, path, std::weak_ptr<SimulatedController>{}, std::move(all)));
     };

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+namespace nvmepolicy {
+
+/// How long answers are waited for. What has not come by then is left behind; nothing is cancelled.
+struct Patience {
+    using Clock = std::chrono::steady_clock;
+    std::chrono::milliseconds per_call{0};
+    Clock::time_point end = Clock::time_point::max(); ///< no answer is waited for beyond this, however many calls there are
+
+    [[nodiscard]] Clock::time_point deadline() const { return std::min(Clock::now() + per_call, end); }
+};
+
+/// The kernel gives an admin command 60 s by default (nvme_core.admin_timeout); a little more, to hear its own answer.
+inline constexpr Patience patience_beyond_the_kernel{std::chrono::seconds{65}};
+
+} // namespace nvmepolicy
