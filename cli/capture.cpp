@@ -23,7 +23,7 @@ void add_capture(CLI::App& app, Chosen& chosen)
             const auto drive =
                 outcome.controller ? capture(*outcome.controller) : Result<DriveFile>(outcome.error.value_or(Refusal{}));
             if (!drive) {
-                fmt::print(stderr, "nvmepolicyctl: {}\n", drive.error().text());
+                complain("nvmepolicyctl", drive.error().text());
                 return exit_failed;
             }
             fmt::print("{}", format_drive_file(*drive));

@@ -20,7 +20,7 @@ int check(const std::optional<std::string>& file)
 {
     const PolicyReading reading = load(file);
     if (!report_policy_errors(reading)) {
-        fmt::print(stderr, "{} error{}\n", reading.errors.size(), reading.errors.size() == 1 ? "" : "s");
+        complain("nvmepolicyctl", fmt::format("{} error{}", reading.errors.size(), reading.errors.size() == 1 ? "" : "s"));
         return exit_failed;
     }
     fmt::print("{}: no errors\n", file ? *file : "configuration");

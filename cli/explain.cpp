@@ -19,7 +19,7 @@ void add_explain(CLI::App& app, Chosen& chosen)
                 return exit_failed;
             const Outcome& outcome = look->round.outcomes.front();
             if (!outcome.controller) {
-                fmt::print(stderr, "nvmepolicyctl: {}\n", outcome.error ? outcome.error->text() : "it could not be read");
+                complain("nvmepolicyctl", outcome.error ? outcome.error->text() : "it could not be read");
                 return exit_failed;
             }
             fmt::print("{}{}: {}, firmware {}\n", look->simulated ? "SIMULATED " : "", outcome.name, outcome.controller->model,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "command_line/usage.h"
 #include "host/installation.h"
 #include "host/linux_host.h"
 #include "host/observe.h"
@@ -27,15 +28,15 @@ std::optional<Stage> set_stage(const LookOptions& options, const Installation& h
     if (options.simulate) {
         LoadedDrives drives = load_drives(*options.simulate);
         for (const Refusal& error : drives.errors)
-            fmt::print(stderr, "nvmepolicyctl: {}\n", error.text());
+            complain("nvmepolicyctl", error.text());
         if (!drives.host)
             return std::nullopt;
         return Stage{std::move(drives.host), std::make_unique<LedgerStore>()};
     }
     auto ledger = LedgerStore::open(here.runtime_directory + "/originals.json");
-    if (!ledger) {
-        fmt::print(stderr, "nvmepolicyctl: {}\n", ledger.error().text());
-        return std::nullopt;
+    if (!ledger) { // Looking is what one needs most when something is damaged.
+        complain("nvmepolicyctl", "looking without the record of earlier runs: " + ledger.error().text());
+        ledger = std::make_unique<LedgerStore>();
     }
     return Stage{
         std::make_unique<LinuxHost>(Patience{time_to_answer, Patience::Clock::now() + time_to_answer}, here.device_program()),
@@ -46,14 +47,15 @@ bool is_there(Host& host, const std::string& name)
 {
     const auto names = controller_names(host);
     if (!names) {
-        fmt::print(stderr, "nvmepolicyctl: {}\n", names.error().text());
+        complain("nvmepolicyctl", names.error().text());
         return false;
     }
     if (std::ranges::find(*names, name) != names->end())
         return true;
     const std::vector<std::string_view> candidates(names->begin(), names->end());
-    fmt::print(stderr, "nvmepolicyctl: there is no controller \"{}\"{}; there {}\n", printable(name),
-               suggestion(name, candidates), names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", ")));
+    complain("nvmepolicyctl",
+             fmt::format("there is no controller \"{}\"{}; there {}", printable(name), suggestion(name, candidates),
+                         names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", "))));
     return false;
 }
 
@@ -62,7 +64,7 @@ bool is_there(Host& host, const std::string& name)
 bool report_policy_errors(const PolicyReading& reading)
 {
     for (const Refusal& error : reading.errors)
-        fmt::print(stderr, "{}\n", error.text());
+        complain("nvmepolicyctl", error.text());
     return reading.errors.empty();
 }
 
@@ -76,7 +78,7 @@ std::optional<Look> look_around(const LookOptions& options, const std::optional<
     if (!stage || (only && !is_there(*stage->host, *only)))
         return std::nullopt;
     if (!options.simulate && !options.json)
-        fmt::print(stderr, "nvmepolicyctl: looking at the drives directly, without the daemon\n");
+        complain("nvmepolicyctl", "looking at the drives directly, without the daemon");
     return Look{run_round(*stage->host, reading.policy, *stage->ledger, Intent::look, only), stage->host->simulated()};
 }
 

@@ -12,6 +12,7 @@ int main(int argc, char** argv)
     return guarded_main("nvmepolicyctl", [&] {
         CLI::App app("Sees and explains what nvmepolicyd decides for each NVMe drive.", "nvmepolicyctl");
         app.set_version_flag("--version", NVMEPOLICY_VERSION);
+        app.require_subcommand(0, 1); // a second command is a mistake, not a replacement
         Chosen chosen;
         add_status(app, chosen);
         add_show(app, chosen);
@@ -23,7 +24,7 @@ int main(int argc, char** argv)
         if (const auto code = parse_command_line(app, argc, argv))
             return *code;
         if (!chosen) {
-            fmt::print(stderr, "{}", app.help());
+            complain("nvmepolicyctl", "say what to do; see nvmepolicyctl --help");
             return exit_usage;
         }
         return chosen();

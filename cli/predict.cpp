@@ -21,13 +21,13 @@ int predict(const PredictOptions& options)
 {
     const auto tolerance = parse_tolerance("--tolerance", options.tolerance);
     if (!tolerance) {
-        fmt::print(stderr, "nvmepolicyctl: {}\n", tolerance.error().text());
+        complain("nvmepolicyctl", tolerance.error().text());
         return exit_usage;
     }
     const auto text = read_text_file(options.drive, largest_drive_file);
     const auto drive = text ? parse_drive_file(options.drive, *text) : Result<DriveFile>(text.error());
     if (!drive) {
-        fmt::print(stderr, "nvmepolicyctl: {}\n", drive.error().text());
+        complain("nvmepolicyctl", drive.error().text());
         return exit_failed;
     }
     const PredictedTable table = predict_apst_table(drive->inputs(ApstParameters{}), *tolerance);

@@ -3,12 +3,10 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace nvmepolicy {
-namespace {
-
-/// syslog(3) priority, as sd-daemon(3) wants it at the start of a line.
-int priority(LogLevel level)
+int syslog_priority(LogLevel level)
 {
     switch (level) {
     case LogLevel::error: return 3;
@@ -18,8 +16,6 @@ int priority(LogLevel level)
     }
     return 7;
 }
-
-} // namespace
 
 const std::map<std::string, LogLevel>& log_level_names()
 {
@@ -33,10 +29,9 @@ void Log::say(LogLevel level, const std::string& text) const
     if (level > most_)
         return;
     static const bool to_journal = std::getenv("JOURNAL_STREAM") != nullptr;
-    if (to_journal)
-        fmt::print(stderr, "<{}>{}\n", priority(level), text);
-    else
-        fmt::print(stderr, "nvmepolicyd: {}\n", text);
+    const std::string line =
+        to_journal ? fmt::format("<{}>{}\n", syslog_priority(level), text) : fmt::format("nvmepolicyd: {}\n", text);
+    static_cast<void>(::write(STDERR_FILENO, line.data(), line.size())); // Nobody may be listening.
 }
 
 } // namespace nvmepolicy

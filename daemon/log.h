@@ -11,6 +11,9 @@ enum class LogLevel { error, warning, info, debug };
 
 [[nodiscard]] const std::map<std::string, LogLevel>& log_level_names();
 
+/// The priority of syslog(3) and sd-daemon(3).
+[[nodiscard]] int syslog_priority(LogLevel level);
+
 class Log {
 public:
     explicit Log(LogLevel most) : most_(most) {}

@@ -3,86 +3,16 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "command_line/usage.h"
 #include "host/installation.h"
-#include "host/linux_host.h"
 #include "host/policy_store.h"
 #include "reconcile/round.h"
 #include "report/text.h"
-#include "simulation/load_drives.h"
+#include "stage.h"
 
 namespace nvmepolicy {
 namespace {
-
-/// What has to hold before anything is written.
-struct Preparation {
-    std::optional<InstanceLock> lock;
-    std::unique_ptr<LedgerStore> ledger;
-    std::optional<Refusal> refusal;
-};
-
-std::string ledger_path(const Installation& here)
-{
-    return here.runtime_directory + "/originals.json";
-}
-
-Preparation prepare(const Installation& here, bool to_write)
-{
-    Preparation p;
-    if (to_write) {
-        if (::geteuid() != 0) {
-            p.refusal = Refusal{"nvmepolicyd", "", "must be root to change a drive; --dry-run looks only", RefusalKind::denied};
-            return p;
-        }
-        if (const auto writable = check_sysfs_writable(); !writable) {
-            p.refusal = writable.error();
-            return p;
-        }
-        auto lock = InstanceLock::take(here.runtime_directory);
-        if (!lock) {
-            p.refusal = lock.error();
-            return p;
-        }
-        p.lock.emplace(*std::move(lock));
-    }
-    auto ledger = LedgerStore::open(ledger_path(here));
-    if (ledger)
-        p.ledger = *std::move(ledger);
-    else
-        p.refusal = ledger.error();
-    return p;
-}
-
-/// Where the controllers are, and where their history is kept.
-struct Stage {
-    std::unique_ptr<Host> host;
-    Preparation preparation;
-};
-
-std::optional<Stage> set_stage(const Options& options, bool to_write, const Log& log)
-{
-    Stage stage;
-    if (options.simulate) {
-        LoadedDrives drives = load_drives(*options.simulate);
-        for (const Refusal& error : drives.errors)
-            log.say(LogLevel::error, error.text());
-        if (!drives.host)
-            return std::nullopt;
-        stage.host = std::move(drives.host);
-        stage.preparation.ledger = std::make_unique<LedgerStore>();
-        return stage;
-    }
-    const Installation here = this_installation();
-    stage.preparation = prepare(here, to_write);
-    if (stage.preparation.refusal) {
-        log.say(LogLevel::error, stage.preparation.refusal->text());
-        return std::nullopt;
-    }
-    stage.host = std::make_unique<LinuxHost>(patience_beyond_the_kernel, here.device_program());
-    return stage;
-}
 
 void log_outcome(const Outcome& o, const Log& log)
 {
@@ -102,18 +32,6 @@ bool looked_well(const Outcome& o)
     return !o.error && o.verdict.agreement != Agreement::unread;
 }
 
-const char* word(Restored::Result result)
-{
-    switch (result) {
-    case Restored::Result::put_back: return "put back";
-    case Restored::Result::already: return "was there already";
-    case Restored::Result::left_to_another: return "not put back, somebody else has written since";
-    case Restored::Result::gone: return "not put back, the controller has left";
-    case Restored::Result::failed: break;
-    }
-    return "NOT put back";
-}
-
 } // namespace
 
 int run_once(const Options& options, const Log& log)
@@ -129,8 +47,7 @@ int run_once(const Options& options, const Log& log)
     if (!stage)
         return exit_failed;
 
-    const Round round =
-        run_round(*stage->host, reading.policy, *stage->preparation.ledger, dry_run ? Intent::look : Intent::reconcile);
+    const Round round = run_round(*stage->host, reading.policy, *stage->ledger, dry_run ? Intent::look : Intent::reconcile);
     const bool simulated = stage->host->simulated();
     if (!dry_run)
         for (const Outcome& o : round.outcomes)
@@ -146,23 +63,19 @@ int run_once(const Options& options, const Log& log)
 
 int run_restore(const Log& log)
 {
-    const Installation here = this_installation();
-    Preparation preparation = prepare(here, true);
-    if (preparation.refusal) {
-        log.say(LogLevel::error, preparation.refusal->text());
+    auto stage = set_stage({}, true, log);
+    if (!stage)
         return exit_failed;
+    const auto all = restore(*stage->host, *stage->ledger);
+    if (all.empty())
+        log.say(LogLevel::info, "there is nothing to put back");
+    bool failed = false;
+    for (const Restored& r : all) {
+        const bool this_failed = r.result == Restored::Result::failed;
+        log.say(this_failed ? LogLevel::error : LogLevel::info, restored_text(r));
+        failed = failed || this_failed;
     }
-    LinuxHost host(patience_beyond_the_kernel, here.device_program());
-    int code = exit_done;
-    for (const Restored& r : restore(host, *preparation.ledger)) {
-        const bool failed = r.result == Restored::Result::failed;
-        log.say(failed ? LogLevel::error : LogLevel::info,
-                fmt::format("{}: original latency tolerance {} {}{}{}", r.name, r.first.kernel_text(), word(r.result),
-                            r.found ? " (found " + r.found->kernel_text() + ")" : "", r.error ? ": " + r.error->text() : ""));
-        if (failed)
-            code = exit_failed;
-    }
-    return code;
+    return failed ? exit_failed : exit_done;
 }
 
 } // namespace nvmepolicy

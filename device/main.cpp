@@ -113,12 +113,12 @@ AnswerLine get_feature(unsigned feature, unsigned select, unsigned length)
     return command_answer(returned, result, length);
 }
 
-AnswerLine read_tolerance()
+AnswerLine read_attribute(const char* path)
 {
-    const int fd = ::openat(directory_fd, tolerance_file, O_RDONLY | O_CLOEXEC);
+    const int fd = ::openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_answer();
-    const ssize_t got = ::read(fd, buffer.data(), 64);
+    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
     const AnswerLine line = got < 0 ? error_answer() : AnswerLine{AnswerKind::ok, 0, static_cast<std::uint32_t>(got)};
     ::close(fd);
     return line;
@@ -147,7 +147,10 @@ AnswerLine serve(const char* request)
         && feature <= 0xff && select <= 7 && length <= largest_buffer)
         return get_feature(feature, select, length);
     if (std::strcmp(request, "read-tolerance") == 0)
-        return read_tolerance();
+        return read_attribute(tolerance_file);
+    constexpr std::string_view read_request = "read-attribute ";
+    if (std::strncmp(request, read_request.data(), read_request.size()) == 0)
+        return read_attribute(request + read_request.size());
     constexpr std::string_view write_request = "write-tolerance ";
     if (std::strncmp(request, write_request.data(), write_request.size()) == 0)
         return write_tolerance(request + write_request.size());

@@ -97,7 +97,7 @@ struct PredictedTable {
     friend bool operator==(const PredictedTable&, const PredictedTable&) = default;
 };
 
-/// Predicts the table bit for bit. Pure; every input is allowed.
+/// Predicts the table bit for bit. Pure; there must be a descriptor for every state up to min(npss, 31).
 /// Source: nvme_configure_apst() and nvme_apst_get_transition_time(), drivers/nvme/host/core.c of Linux 6.1 and 6.12.
 [[nodiscard]] PredictedTable predict_apst_table(const ApstTableInputs& inputs, const LatencyTolerance& tolerance);
 

@@ -55,9 +55,10 @@ struct ApstDecision {
     ApstSupport support = ApstSupport::unknown;
     ManageMode mode = ManageMode::manage;
     LatencyBound wished;    ///< profile and holds
+    std::string wished_by;  ///< "profile balanced", "hold of …"
     LatencyBound bound;     ///< effective: with the ceiling
-    std::string origin;     ///< "profile balanced", "hold …", "ceiling …"
-    std::string written_at; ///< where the deciding value stands in the configuration
+    std::string origin;     ///< who decides in the end: wished_by, or "ceiling …"
+    std::string written_at; ///< where the wish stands in the configuration; empty for a hold
     std::optional<Ceiling> ceiling;
     std::vector<UnwantedState> unwanted;
     ToleranceRule rule = ToleranceRule::bound;

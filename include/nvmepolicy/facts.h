@@ -15,11 +15,13 @@
 
 namespace nvmepolicy {
 
-/// Which controller this is, whatever number the kernel gave it this time.
+/// Which controller this is, whatever number the kernel gave it this time. Over fabrics a target may hand out another
+/// controller id at each reconnect of one and the same controller object, so there the path stands in for it.
 struct ControllerId {
     std::string subsystem_nqn; ///< `subsysnqn`
-    std::string serial;        ///< `serial`, without its padding
-    std::uint16_t cntlid = 0;  ///< `cntlid`
+    std::string serial;        ///< `serial`, without its padding; bytes that cannot be shown as \xff
+    std::uint16_t cntlid = 0;  ///< `cntlid` of a PCIe controller, else 0
+    std::string path{};        ///< `address` of a fabrics controller, without `src_addr`, else empty
     friend auto operator<=>(const ControllerId&, const ControllerId&) = default;
     friend bool operator==(const ControllerId&, const ControllerId&) = default;
 };
@@ -82,6 +84,8 @@ struct Leaf {
 struct Controller {
     std::string name; ///< nvme0: where it is now, not who it is
     ControllerId id;
+    /// Tells this kernel object from any other, also from a later one of that identity and name.
+    std::uint64_t object = 0;
     std::string model;
     std::string firmware;
     std::string transport; ///< pcie, tcp, rdma, fc, loop

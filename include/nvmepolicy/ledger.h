@@ -19,10 +19,11 @@ struct LedgerEntry {
     LatencyTolerance first; ///< found before our first write
     /// Recorded before a write. The values that may be ours: every one announced and not yet confirmed.
     std::vector<LatencyTolerance> intended;
-    std::optional<LatencyTolerance> ours;          ///< read back after our last write
+    std::optional<LatencyTolerance> ours;          ///< our last write that the kernel took
     std::optional<ApstParameters> programmed_with; ///< module parameters at our last write
     std::string origin;                            ///< whose wish the last write was
     std::int64_t written_at = 0;                   ///< seconds since 1970
+    std::uint64_t object = 0; ///< the controller object that was written to; a new one starts with the kernel's default
     friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 
     /// True when a value found now was put there by us, as far as we can know.

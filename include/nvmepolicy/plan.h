@@ -22,8 +22,9 @@ struct ToleranceChange {
     /// The file holds the right value already, but the drive does not follow it. The kernel sends nothing when the
     /// number stays the same, so this one, which admits no more, is written first.
     std::optional<LatencyTolerance> through;
-    std::string origin; ///< which profile, rule, hold or safety rule asked for it
-    std::string reason; ///< with the numbers used
+    std::string origin;       ///< which profile, rule, hold or safety rule asked for it
+    std::string reason;       ///< with the numbers used
+    std::uint64_t object = 0; ///< the controller object that was decided about
     friend bool operator==(const ToleranceChange&, const ToleranceChange&) = default;
 };
 

@@ -2,7 +2,12 @@
 #include "usage.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "nvmepolicy/wording.h"
 
@@ -28,13 +33,29 @@ const CLI::App& innermost(const CLI::App& app)
     return given.empty() ? app : innermost(*given.front());
 }
 
+/// Whether some command knows that word as an option: then it stands in the wrong place.
+bool belongs_to_a_command(const CLI::App& app, const std::string& word)
+{
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+        const auto words = known_words(*command);
+        if (std::ranges::find(words, word) != words.end() || belongs_to_a_command(*command, word))
+            return true;
+    }
+    return false;
+}
+
 int complain_about(const CLI::App& app, const std::string& word)
 {
     const CLI::App& command = innermost(app);
     const auto words = known_words(command);
     const std::vector<std::string_view> candidates(words.begin(), words.end());
-    fmt::print(stderr, "{}: unknown {} \"{}\"{}; see {} --help\n", app.get_name(), word.starts_with('-') ? "option" : "word",
-               printable(word), suggestion(word, candidates), app.get_name());
+    const bool option = word.starts_with('-');
+    if (option && belongs_to_a_command(app, word))
+        complain(app.get_name(), fmt::format("the option \"{}\" belongs after a command that has it; see {} --help",
+                                             printable(word), app.get_name()));
+    else
+        complain(app.get_name(), fmt::format("unknown {} \"{}\"{}; see {} --help", option ? "option" : "word", printable(word),
+                                             suggestion(word, candidates), app.get_name()));
     return exit_usage;
 }
 
@@ -53,7 +74,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv)
         // An unknown word is the likelier reason for anything that seems to be missing.
         if (const auto extras = app.remaining(true); !extras.empty())
             return complain_about(app, extras.front());
-        fmt::print(stderr, "{}: {}; see {} --help\n", app.get_name(), printable(error.what(), 200), app.get_name());
+        complain(app.get_name(), fmt::format("{}; see {} --help", printable(error.what(), 200), app.get_name()));
         return exit_usage;
     }
     if (const auto extras = app.remaining(true); !extras.empty())
@@ -61,14 +82,26 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv)
     return std::nullopt;
 }
 
+void complain(const std::string& program, const std::string& text)
+{
+    const std::string line = program + ": " + text + "\n";
+    static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()));
+}
+
 int guarded_main(const char* program, const std::function<int()>& body)
 {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+        if (::fcntl(fd, F_GETFD) < 0)
+            static_cast<void>(::open("/dev/null", O_RDWR)); // takes the lowest free number, which is this one
     try {
-        return body();
+        const int code = body();
+        if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+            return code;
+        complain(program, fmt::format("the output could not be written: {}", std::strerror(errno)));
     } catch (const std::exception& error) {
-        fmt::print(stderr, "{}: {}\n", program, error.what());
-        return exit_failed;
+        complain(program, error.what());
     }
+    return exit_failed;
 }
 
 } // namespace nvmepolicy

@@ -19,7 +19,11 @@ inline constexpr int exit_usage = 2; ///< nvmepolicyd: also a wrong configuratio
 /// Parses; prints help, version or what is wrong, with the word that was probably meant. Returns the exit code then.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
 
-/// Runs `body`; what is thrown past everything else is printed and ends in exit_failed.
+/// One line on standard error: `program: text`. Never throws and never fails: nobody may be listening.
+void complain(const std::string& program, const std::string& text);
+
+/// Runs `body`, with standard descriptors that are open, so that no file of ours takes their place. What is thrown past
+/// everything else is printed and ends in exit_failed, and so does output that could not be written.
 [[nodiscard]] int guarded_main(const char* program, const std::function<int()>& body);
 
 } // namespace nvmepolicy

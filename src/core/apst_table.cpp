@@ -47,7 +47,7 @@ PredictedTable predict_apst_table(const ApstTableInputs& inputs, const LatencyTo
     PredictedTable table;
     if (!inputs.apst_supported || inputs.npss > highest_npss)
         return table;
-    assert(inputs.states.size() > static_cast<std::size_t>(inputs.npss));
+    assert(inputs.states.size() > static_cast<std::size_t>(inputs.npss)); // decoding sees to it
     table.command_sent = true;
     const auto limit = tolerance.limit();
     if (inputs.quirks.no_apst || limit == Microseconds{0})

@@ -88,12 +88,16 @@ std::optional<Ceiling> ceiling_of(const ApstQuestion& q)
     const auto initial = initial_tolerance(q.machine);
     if (initial && initial->limit() && !compiled_in(initial))
         lower_to(*initial->limit(), fmt::format("nvme_core.default_ps_max_latency_us={}", initial->kernel_text()));
-    const auto first = q.ledger ? q.ledger->first
-                                : (q.controller.tolerance ? q.controller.tolerance->value_or(LatencyTolerance::any())
-                                                          : LatencyTolerance::any());
+    const LatencyTolerance found =
+        q.controller.tolerance ? q.controller.tolerance->value_or(LatencyTolerance::any()) : LatencyTolerance::any();
+    const LatencyTolerance first = q.ledger ? q.ledger->first : found;
     const bool as_booted = initial ? first.same_effect(*initial) : compiled_in(first);
     if (first.limit() && !as_booted)
         lower_to(*first.limit(), fmt::format("{} found in {} at first sight", first.kernel_text(), tolerance_attribute));
+    // Somebody who lowers it after us may have had a reason that we cannot know, such as a drive that dropped out.
+    const bool foreign = q.ledger && !found.same_effect(first) && !q.ledger->is_ours(found);
+    if (found.limit() && foreign && q.policy.apst.on_conflict.value == OnConflict::yield)
+        lower_to(*found.limit(), fmt::format("{} written to {} by somebody else", found.kernel_text(), tolerance_attribute));
     return ceiling;
 }
 
@@ -144,7 +148,9 @@ void choose_tolerance(ApstDecision& d, std::span<const PowerState> states)
         const Microseconds advertised = state->kernel_exit_latency();
         const bool within_ceiling = !d.ceiling || d.ceiling->lifted || advertised <= d.ceiling->limit;
         const bool excludes_unwanted = !smallest_unwanted || advertised < *smallest_unwanted;
-        if (advertised > *d.tolerance.limit() && within_ceiling && excludes_unwanted) {
+        // Beyond the largest number that the kernel keeps, only `any` would reach it, and that admits everything.
+        const bool reachable = advertised <= largest_tolerance;
+        if (advertised > *d.tolerance.limit() && reachable && within_ceiling && excludes_unwanted) {
             d.tolerance = LatencyTolerance::of(advertised);
             d.rule = ToleranceRule::reaches_calibrated;
             d.reason = fmt::format("the {} that PS{} advertises, since it was measured to wake in {}, within the bound of {}",
@@ -171,7 +177,7 @@ ApstDecision decide_apst(const ApstQuestion& q)
     d.measured.assign(q.measured.begin(), q.measured.end());
     const Bound wished = wished_bound(q);
     d.wished = d.bound = wished.bound;
-    d.origin = wished.origin;
+    d.wished_by = d.origin = wished.origin;
     d.written_at = wished.written_at;
 
     d.ceiling = ceiling_of(q);
@@ -181,7 +187,6 @@ ApstDecision decide_apst(const ApstQuestion& q)
         if (d.ceiling->binds && !d.ceiling->lifted) {
             d.bound = limited;
             d.origin = "ceiling " + d.ceiling->source;
-            d.written_at.clear();
         }
     }
     if (d.support != ApstSupport::supported)

@@ -18,6 +18,14 @@ using nlohmann::ordered_json;
 /// MP has 16 bits in units of 0.01 W.
 constexpr double largest_power_w = 655.35;
 
+/// The value as written. Lists and objects are not followed: they may be nested deeper than the stack is.
+std::string describe(const json& value)
+{
+    if (value.is_structured())
+        return value.is_array() ? "[...]" : "{...}";
+    return printable_ascii(value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80));
+}
+
 /// Reads members by key; the first that does not fit becomes the refusal of the whole file.
 class Reader {
 public:
@@ -95,9 +103,7 @@ public:
     void refuse(const std::string& key, const json& found, const std::string& allowed)
     {
         if (!refusal_)
-            refusal_ = Refusal{where_ + "/" + key,
-                               printable_ascii(found.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 80)),
-                               "allowed is " + allowed, RefusalKind::invalid};
+            refusal_ = Refusal{where_ + "/" + key, describe(found), "allowed is " + allowed, RefusalKind::invalid};
     }
     [[nodiscard]] const std::optional<Refusal>& refusal() const { return refusal_; }
 
@@ -231,7 +237,8 @@ Result<DriveFile> parse_drive_file(const std::string& where, std::string_view te
 
     const json* states = in.find("power_states");
     if (!states || !states->is_array() || states->empty() || states->size() > ApstFeature::states) {
-        in.refuse("power_states", json(nullptr), "a list of 1 to 32 power states");
+        const json found = states && states->is_array() ? json(states->size()) : json(nullptr);
+        in.refuse("power_states", states && !states->is_array() ? *states : found, "a list of 1 to 32 power states");
         return *in.refusal();
     }
     for (const json& object : *states) {

@@ -78,9 +78,7 @@ Lines describe_drive(const ApstQuestion& q)
 Lines describe_bound(const ApstQuestion& q, const ApstDecision& d)
 {
     const char* source = q.machine.power_source == PowerSource::battery ? "battery" : "AC";
-    std::string who = d.origin;
-    if (d.ceiling && d.ceiling->binds && !d.ceiling->lifted)
-        who = fmt::format("profile {}", q.wish.profile);
+    const std::string& who = d.wished_by;
     Lines lines;
     const std::string where = d.written_at.empty() ? "" : " (" + d.written_at + ")";
     lines.push_back(

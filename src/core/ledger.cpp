@@ -30,6 +30,8 @@ json to_json(const LedgerEntry& e)
     return {{"subsystem_nqn", e.controller.subsystem_nqn},
             {"serial", e.controller.serial},
             {"cntlid", e.controller.cntlid},
+            {"path", e.controller.path},
+            {"object", e.object},
             {"name", e.name},
             {"attribute", tolerance_attribute},
             {"first", e.first.kernel_text()},
@@ -108,7 +110,9 @@ Result<LedgerEntry> read_entry(const std::string& where, const json& object)
 {
     Reader in(where, object);
     LedgerEntry e;
-    e.controller = {in.text("subsystem_nqn"), in.text("serial"), in.number<std::uint16_t>("cntlid", UINT16_MAX)};
+    e.controller = {in.text("subsystem_nqn"), in.text("serial"), in.number<std::uint16_t>("cntlid", UINT16_MAX),
+                    in.text("path")};
+    e.object = in.number<std::uint64_t>("object", UINT64_MAX);
     e.name = in.text("name");
     if (in.text("attribute") != tolerance_attribute)
         in.refuse("attribute", "not an attribute that this version writes");
@@ -159,14 +163,9 @@ LedgerEntry& Ledger::at(const ControllerId& controller)
     const auto found = std::ranges::find(entries, controller, &LedgerEntry::controller);
     if (found != entries.end())
         return *found;
-    entries.push_back({.controller = controller,
-                       .name = {},
-                       .first = {},
-                       .intended = {},
-                       .ours = {},
-                       .programmed_with = {},
-                       .origin = {},
-                       .written_at = 0});
+    LedgerEntry entry;
+    entry.controller = controller;
+    entries.push_back(std::move(entry));
     return entries.back();
 }
 
@@ -189,6 +188,8 @@ Result<Ledger> parse_ledger(const std::string& where, std::string_view text)
         auto entry = read_entry(where + ": /entries/" + std::to_string(index++), object);
         if (!entry)
             return entry.error();
+        if (ledger.find(entry->controller))
+            return Refusal{where, entry->name, "the same controller has two entries", RefusalKind::invalid};
         ledger.entries.push_back(*std::move(entry));
     }
     return ledger;

@@ -192,6 +192,10 @@ Result<LatencyTolerance> parse_tolerance(const std::string& where, std::string_v
     if (text == "auto")
         return LatencyTolerance::automatic();
     if (!text.empty() && std::all_of(text.begin(), text.end(), is_digit)) {
+        if (text.size() > 1 && text.front() == '0')
+            return refused(where, text, "a leading zero, which makes it octal in the kernel's file", a_tolerance);
+        if (text == "2147483647") // the kernel's number for it
+            return LatencyTolerance::any();
         const std::optional<std::int64_t> number = bounded(text, largest_tolerance.count());
         if (!number)
             return refused(where, text, above(largest_tolerance), a_tolerance);

@@ -45,7 +45,8 @@ Verdict compare_tables(const ApstQuestion& q, const ApstFeature& actual)
 
     // A table from before a change of module parameters is right until the kernel programs it again.
     const ApstParameters then = q.ledger && q.ledger->programmed_with ? *q.ledger->programmed_with : ApstParameters{};
-    if (!(then == inputs.parameters) && actual == predict(inputs, q, assumed, then))
+    if (then != inputs.parameters
+        && (actual == predict(inputs, q, assumed, then) || (!certain && actual == predict(inputs, q, !assumed, then))))
         return {Agreement::parameters_moved,
                 "the drive holds the table of the module parameters before they were changed; it will change at the next "
                 "programming (another tolerance, or a reset)",
@@ -72,6 +73,25 @@ Verdict without_tolerance_file(const ApstQuestion& q, const ApstDecision& d)
     return {Agreement::not_applicable, "switched off by the kernel quirk no_apst", "no_apst"};
 }
 
+/// A drive that did not answer is not written to: the write might never come back, and everybody would wait behind it. One
+/// that answered with an error status, or that we may not ask, is another matter.
+bool answered(const Result<std::optional<ApstFeature>>& apst)
+{
+    if (apst)
+        return true;
+    switch (apst.error().kind) {
+    case RefusalKind::denied:
+    case RefusalKind::unsupported:
+    case RefusalKind::invalid: return true;
+    case RefusalKind::absent:
+    case RefusalKind::gone:
+    case RefusalKind::try_later:
+    case RefusalKind::timed_out:
+    case RefusalKind::failed: break;
+    }
+    return false;
+}
+
 } // namespace
 
 Verdict verify_apst(const ApstQuestion& q, const ApstDecision& d)
@@ -87,6 +107,8 @@ Verdict verify_apst(const ApstQuestion& q, const ApstDecision& d)
     case ApstSupport::unknown: return {Agreement::unread, (c.identify ? c.tolerance.error() : c.identify.error()).text(), {}};
     case ApstSupport::supported: break;
     }
+    if (!answered(c.apst))
+        return {Agreement::unread, c.apst.error().text(), {}};
     const LatencyTolerance& found = **c.tolerance;
     if (d.mode == ManageMode::manage && !found.same_effect(d.tolerance))
         return {Agreement::awaits_change, fmt::format("the tolerance is {}, wanted is {}", show(found), show(d.tolerance)), {}};
@@ -114,7 +136,14 @@ Plan plan_apst(const ApstQuestion& q, const ApstDecision& d, const Verdict& verd
     if (d.mode == ManageMode::observe || d.support != ApstSupport::supported)
         return {};
     const LatencyTolerance& found = **q.controller.tolerance;
-    ToleranceChange change{q.controller.id, q.controller.name, found, d.tolerance, {}, d.origin, d.reason};
+    ToleranceChange change;
+    change.controller = q.controller.id;
+    change.object = q.controller.object;
+    change.name = q.controller.name;
+    change.from = found;
+    change.to = d.tolerance;
+    change.origin = d.origin;
+    change.reason = d.reason;
     if (verdict.agreement == Agreement::awaits_change)
         return Plan{{change}};
     if (verdict.agreement != Agreement::table_differs)

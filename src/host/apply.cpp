@@ -8,8 +8,8 @@ Result<void> apply(const ToleranceChange& change, const Sighting& sighting)
     const auto identity = observe_identity(*sighting.directory);
     if (!identity)
         return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
-                       "not written, the controller has left: " + identity.error().text(), RefusalKind::gone};
-    if (*identity != change.controller)
+                       "not written, since it is not certain whose it is: " + identity.error().text(), identity.error().kind};
+    if (*identity != change.controller || sighting.directory->object() != change.object)
         return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
                        "not written, another drive (serial " + identity->serial + ") has this name now", RefusalKind::gone};
     if (change.through)

@@ -46,6 +46,14 @@ public:
         if (fd)
             posix_spawn_file_actions_adddup2(&actions_, fd.get(), as);
     }
+    /// A child that hangs must not keep anything of ours open: not the pipe that somebody reads our messages from, not what
+    /// whoever started us left open, not a directory.
+    void isolate(int first_unused)
+    {
+        posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_addclosefrom_np(&actions_, first_unused);
+        posix_spawn_file_actions_addchdir_np(&actions_, "/");
+    }
     [[nodiscard]] const posix_spawn_file_actions_t* get() const { return &actions_; }
 
 private:
@@ -78,11 +86,12 @@ private:
 
 } // namespace
 
-DeviceChild::DeviceChild(std::string name, int directory, std::string program, Patience patience, PmQosLane& lane)
+DeviceChild::DeviceChild(std::string name, int directory, std::string program, Patience patience,
+                         std::shared_ptr<PmQosLane> lane)
     : name_(std::move(name))
     , program_(std::move(program))
     , patience_(patience)
-    , lane_(lane)
+    , lane_(std::move(lane))
     , directory_(duplicate(directory))
 {
 }
@@ -110,10 +119,10 @@ Result<void> DeviceChild::open_node()
     // The name may have passed to another controller since the directory was opened.
     const UniqueFd numbers(::openat(directory_.get(), "dev", O_RDONLY | O_CLOEXEC));
     if (!numbers)
-        return Refusal{path, "", "the controller has left", RefusalKind::gone};
+        return errno_refusal(path, "", errno == ENOENT ? ENODEV : errno);
     const auto text = read_all(numbers.get(), path, 64);
     if (!text)
-        return Refusal{path, "", "the controller has left", RefusalKind::gone};
+        return text.error();
     const std::string expected = fmt::format("{}:{}\n", major(status.st_rdev), minor(status.st_rdev));
     if (!S_ISCHR(status.st_mode) || *text != expected)
         return Refusal{path, printable_ascii(*text), "this node belongs to another controller by now", RefusalKind::gone};
@@ -132,11 +141,14 @@ Result<void> DeviceChild::start()
     UniqueFd ours(ends[0]);
     const UniqueFd low(ends[1]);
     const UniqueFd theirs = duplicate(low.get());
+    if (!theirs)
+        return errno_refusal(program_, "", errno);
     SpawnActions actions;
     actions.put(theirs, STDIN_FILENO);
     actions.put(theirs, STDOUT_FILENO);
     actions.put(directory_, device_protocol::directory_fd);
     actions.put(node_, device_protocol::node_fd);
+    actions.isolate(node_ ? device_protocol::node_fd + 1 : device_protocol::node_fd);
     const SpawnAttributes attributes;
     char* const arguments[] = {program_.data(), nullptr};
     int pid = -1;
@@ -223,7 +235,7 @@ Result<FeatureReply> DeviceChild::ask_drive(const std::string& where, const std:
 Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const std::string& request)
 {
     const Deadline deadline = patience_.deadline();
-    auto turn = lane_.wait(where, deadline);
+    auto turn = lane_->wait(where, deadline);
     if (!turn)
         return turn.error();
     auto reply = ask(where, request, deadline);
@@ -246,6 +258,14 @@ Result<FeatureReply> DeviceChild::get_feature(std::uint8_t feature, std::uint8_t
 {
     return ask_drive(fmt::format("{}: Get Features {:02X}h", name_, feature),
                      fmt::format("get-feature {} {} {}", feature, select, length));
+}
+
+Result<std::string> DeviceChild::read_attribute(const std::string& attribute)
+{
+    const auto reply = ask(name_ + ": " + attribute, "read-attribute " + attribute, patience_.deadline());
+    if (!reply)
+        return reply.error();
+    return std::string(reply->buffer.begin(), reply->buffer.end());
 }
 
 Result<std::string> DeviceChild::read_tolerance()

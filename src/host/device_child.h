@@ -14,7 +14,7 @@ namespace nvmepolicy {
 class DeviceChild : public ControllerDevice {
 public:
     /// `directory` is duplicated. The child is started with the first call.
-    DeviceChild(std::string name, int directory, std::string program, Patience patience, PmQosLane& lane);
+    DeviceChild(std::string name, int directory, std::string program, Patience patience, std::shared_ptr<PmQosLane> lane);
     ~DeviceChild() override;
     DeviceChild(const DeviceChild&) = delete;
     DeviceChild& operator=(const DeviceChild&) = delete;
@@ -23,6 +23,7 @@ public:
 
     [[nodiscard]] Result<std::vector<std::uint8_t>> identify_controller() override;
     [[nodiscard]] Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) override;
+    [[nodiscard]] Result<std::string> read_attribute(const std::string& attribute) override;
     [[nodiscard]] Result<std::string> read_tolerance() override;
     [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance) override;
 
@@ -41,7 +42,7 @@ private:
     std::string name_;
     std::string program_;
     Patience patience_;
-    PmQosLane& lane_;
+    std::shared_ptr<PmQosLane> lane_;
     UniqueFd directory_;
     UniqueFd node_;
     UniqueFd socket_; ///< requests out, answers in

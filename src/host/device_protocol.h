@@ -5,6 +5,7 @@
 // Requests, one a line:
 //     identify
 //     get-feature FEATURE SELECT LENGTH
+//     read-attribute PATH
 //     read-tolerance
 //     write-tolerance TEXT
 // Answers, one each, in order; LENGTH bytes follow the line:

@@ -21,6 +21,8 @@ public:
     virtual ~Directory() = default;
     /// The path as a person would type it, for messages.
     [[nodiscard]] virtual const std::string& path() const = 0;
+    /// A number that no other directory has or will have while the machine runs. Source: kernfs node ids.
+    [[nodiscard]] virtual std::uint64_t object() const = 0;
     /// The text of an attribute as the kernel gave it, with its newline.
     [[nodiscard]] virtual Result<std::string> read(const std::string& attribute) const = 0;
     /// The names in this directory or in one below it, sorted.
@@ -43,6 +45,8 @@ public:
     [[nodiscard]] virtual Result<std::vector<std::uint8_t>> identify_controller() = 0;
     /// Get Features, NSID 0. `select`: 0 current, 1 default, 2 saved, 3 capabilities.
     [[nodiscard]] virtual Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) = 0;
+    /// An attribute below the controller's directory that may have to be waited for: those of a queue that is frozen.
+    [[nodiscard]] virtual Result<std::string> read_attribute(const std::string& attribute) = 0;
     /// `power/pm_qos_latency_tolerance_us`. It sits behind one lock for all devices of the machine.
     [[nodiscard]] virtual Result<std::string> read_tolerance() = 0;
     /// Success says that the kernel took the value, not that the drive follows it.

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 namespace nvmepolicy {
@@ -15,7 +16,7 @@ Installation this_installation()
     if (!error && program.has_parent_path())
         here.vendor_directory = (program.parent_path() / "../lib/nvmepolicyd").lexically_normal().string();
     if (const char* directory = ::secure_getenv("RUNTIME_DIRECTORY"); directory && *directory)
-        here.runtime_directory = directory;
+        here.runtime_directory = std::string_view(directory).substr(0, std::string_view(directory).find(':'));
     return here;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "ledger_store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
@@ -59,25 +60,35 @@ std::optional<LedgerEntry> LedgerStore::find(const ControllerId& controller) con
 Result<void> LedgerStore::intend(const ToleranceChange& change)
 {
     const std::lock_guard lock(mutex_);
-    const bool known = ledger_.find(change.controller) != nullptr;
     LedgerEntry& entry = ledger_.at(change.controller);
-    if (!known)
+    // A new controller object starts with the kernel's default, and a value that somebody else put there meanwhile is what
+    // has to come back.
+    const bool untouched = entry.object != change.object || !(entry.is_ours(change.from) || entry.first == change.from);
+    if (untouched) {
         entry.first = change.from;
+        entry.object = change.object;
+        entry.intended.clear();
+        entry.ours.reset();
+        entry.programmed_with.reset();
+    }
     entry.name = change.name;
     entry.origin = change.origin;
+    const auto add = [&](const LatencyTolerance& value) {
+        if (std::ranges::find(entry.intended, value) == entry.intended.end())
+            entry.intended.push_back(value);
+    };
     if (change.through)
-        entry.intended.push_back(*change.through);
-    entry.intended.push_back(change.to);
+        add(*change.through);
+    add(change.to);
     return save();
 }
 
-Result<void> LedgerStore::confirm(const ToleranceChange& change, const LatencyTolerance& read_back,
-                                  const ApstParameters& parameters)
+Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParameters& parameters)
 {
     const std::lock_guard lock(mutex_);
     LedgerEntry& entry = ledger_.at(change.controller);
     entry.intended.clear();
-    entry.ours = read_back;
+    entry.ours = change.to;
     entry.programmed_with = parameters;
     entry.written_at = seconds_since_1970();
     return save();
@@ -97,7 +108,9 @@ Result<void> LedgerStore::save() const
 
 Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)
 {
-    if (::mkdir(runtime_directory.c_str(), 0755) < 0 && errno != EEXIST)
+    // Others may look: the file mode must not depend on the umask of whoever calls.
+    const bool made = ::mkdir(runtime_directory.c_str(), 0755) == 0;
+    if ((!made && errno != EEXIST) || (made && ::chmod(runtime_directory.c_str(), 0755) < 0))
         return errno_refusal(runtime_directory, "", errno);
     const std::string path = runtime_directory + "/lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -25,11 +25,12 @@ public:
     [[nodiscard]] Ledger snapshot() const;
     [[nodiscard]] std::optional<LedgerEntry> find(const ControllerId& controller) const;
 
-    /// Before a write: what may be found in the file from now on. The value found first is kept from the first time.
+    /// Before a write: what may be found in the file from now on. The value found first is kept from the
+    /// first time, unless somebody else has written since or the controller object is a new one.
     [[nodiscard]] Result<void> intend(const ToleranceChange& change);
-    /// After a write: what was read back, and with which parameters the kernel programmed the table.
-    [[nodiscard]] Result<void> confirm(const ToleranceChange& change, const LatencyTolerance& read_back,
-                                       const ApstParameters& parameters);
+    /// After a write that the kernel took: the value is ours from now on, and programmed with these parameters. What is found
+    /// in the file instead, if anything is, somebody else has written since.
+    [[nodiscard]] Result<void> confirm(const ToleranceChange& change, const ApstParameters& parameters);
     /// The original is back, or its controller has left for good.
     [[nodiscard]] Result<void> forget(const ControllerId& controller);
 

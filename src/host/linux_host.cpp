@@ -6,6 +6,7 @@
 
 #include "device_child.h"
 #include "errno_refusal.h"
+#include "nvmepolicy/decode.h"
 #include "sysfs.h"
 
 namespace nvmepolicy {
@@ -13,6 +14,13 @@ namespace nvmepolicy {
 LinuxHost::LinuxHost(Patience patience, std::string device_program)
     : patience_(patience)
     , device_program_(std::move(device_program))
+{
+}
+
+LinuxHost::LinuxHost(const LinuxHost& same, Patience patience)
+    : patience_(patience)
+    , device_program_(same.device_program_)
+    , lane_(same.lane_)
 {
 }
 
@@ -28,6 +36,18 @@ std::unique_ptr<ControllerDevice> LinuxHost::open_device(const Directory& direct
 {
     const auto& sysfs = dynamic_cast<const SysfsDirectory&>(directory);
     return std::make_unique<DeviceChild>(name, sysfs.descriptor(), device_program_, patience_, lane_);
+}
+
+Patience patience_beyond_the_kernel()
+{
+    constexpr std::uint64_t default_seconds = 60;
+    constexpr std::uint64_t longest_seconds = 24ULL * 60 * 60;
+    std::uint64_t seconds = default_seconds;
+    if (const auto parameters = SysfsDirectory::open("/sys/module/nvme_core/parameters"))
+        if (const auto raw = (*parameters)->read("admin_timeout"))
+            if (const auto number = decode_number("admin_timeout", *raw, longest_seconds))
+                seconds = *number;
+    return {std::chrono::seconds(seconds + 5)};
 }
 
 Result<void> check_sysfs_writable()

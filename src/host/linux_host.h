@@ -13,6 +13,8 @@ public:
     /// `patience`: how long calls to a drive are waited for before the child is left behind with them.
     /// `device_program`: path of nvmepolicy-device.
     LinuxHost(Patience patience, std::string device_program);
+    /// The same machine with another patience; both take turns at the PM QoS lock.
+    LinuxHost(const LinuxHost& same, Patience patience);
 
     [[nodiscard]] Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
     [[nodiscard]] std::unique_ptr<ControllerDevice> open_device(const Directory& directory, const std::string& name) override;
@@ -21,7 +23,7 @@ public:
 private:
     Patience patience_;
     std::string device_program_;
-    PmQosLane lane_;
+    std::shared_ptr<PmQosLane> lane_ = std::make_shared<PmQosLane>();
 };
 
 /// Refuses where /sys/devices is mounted read-only, as in a container: nothing could be applied there.

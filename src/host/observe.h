@@ -25,9 +25,19 @@ struct Sighting {
 /// what else could not be read is a Refusal in its place.
 [[nodiscard]] Result<Sighting> observe_controller(Host& host, const std::string& name);
 
+/// Only what a restore needs: a controller's identity as its directory has it, and its tolerance. It is asked for its
+/// APST table first, since a drive that does not answer must not be let near the file, whose lock everybody shares.
+[[nodiscard]] Result<Sighting> observe_tolerance(Host& host, std::unique_ptr<Directory> directory, const std::string& name);
+
+/// Reads the file alone; no value inside: it does not exist.
+[[nodiscard]] Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& sighting);
+
 /// Reads tolerance and APST table again, through the same directory and device. A controller that turns out to have left
 /// meanwhile gets state `deleting`, and refusals of kind `gone`.
 void observe_apst(Sighting& sighting);
+
+/// Reads what can be said of the controller's disks, through a device of its own: a frozen queue holds up nothing else.
+void observe_leaves(Host& host, Controller& controller);
 
 /// Who the opened directory belongs to, read anew.
 [[nodiscard]] Result<ControllerId> observe_identity(const Directory& directory);

@@ -7,6 +7,7 @@
 #include "nvmepolicy/decode.h"
 #include "nvmepolicy/kernel_quirks.h"
 #include "nvmepolicy/plan.h"
+#include "nvmepolicy/wording.h"
 #include "object_names.h"
 
 namespace nvmepolicy {
@@ -15,10 +16,11 @@ namespace {
 constexpr std::uint8_t feature_apst = 0x0c; // NVMe 1.4c, section 5.21.1.12
 constexpr std::uint8_t select_current = 0;
 
-Result<std::string> line(const Directory& directory, const std::string& attribute)
+constexpr std::size_t longest_identity = 512;
+
+std::string_view without_newline(std::string_view raw)
 {
-    const auto raw = directory.read(attribute);
-    return raw ? decode_line(directory.path() + "/" + attribute, *raw) : raw.error();
+    return raw.ends_with('\n') ? raw.substr(0, raw.size() - 1) : raw;
 }
 
 /// What a drive calls itself may hold any bytes; they are made harmless, as decode_identify() does it.
@@ -30,7 +32,7 @@ Result<std::string> label(const Directory& directory, const std::string& attribu
     const auto text = decode_line(directory.path() + "/" + attribute, *raw);
     if (!text && text.error().kind == RefusalKind::try_later)
         return text.error();
-    return printable_ascii(raw->ends_with('\n') ? std::string_view(*raw).substr(0, raw->size() - 1) : *raw);
+    return printable_ascii(without_newline(*raw));
 }
 
 /// A text that is good to know and not worth a refusal.
@@ -38,6 +40,14 @@ std::string label_or_empty(const Directory& directory, const std::string& attrib
 {
     auto text = label(directory, attribute);
     return text ? *std::move(text) : std::string{};
+}
+
+/// `address` of a fabrics controller without what changes with each connection.
+std::string fabrics_path(std::string address)
+{
+    if (const auto at = address.find(",src_addr="); at != std::string::npos)
+        address.erase(at, address.find(',', at + 1) == std::string::npos ? std::string::npos : address.find(',', at + 1) - at);
+    return address;
 }
 
 std::optional<std::uint16_t> pci_id(const Directory& directory, const std::string& attribute)
@@ -78,22 +88,6 @@ Result<std::optional<ApstFeature>> read_apst(ControllerDevice& device, const std
     return std::optional{*feature};
 }
 
-Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
-{
-    const auto exists = has_tolerance_file(*s.directory);
-    if (!exists)
-        return exists.error();
-    if (!*exists)
-        return std::optional<LatencyTolerance>{};
-    const auto raw = s.device->read_tolerance();
-    if (!raw)
-        return raw.error();
-    const auto tolerance = decode_tolerance(s.directory->path() + "/" + tolerance_attribute, *raw);
-    if (!tolerance)
-        return tolerance.error();
-    return std::optional{*tolerance};
-}
-
 void read_apst_facts(Sighting& s)
 {
     Controller& c = s.controller;
@@ -113,11 +107,15 @@ void read_apst_facts(Sighting& s)
 
 /// On its way out a controller answers with EINTR, host path errors and missing files long before ENODEV; its state tells
 /// what that was about.
-bool has_left(const Sighting& s)
+bool left(const Result<std::string>& state)
 {
-    const auto state = s.directory->read("state");
     return state ? decode_state(*state) == ControllerState::deleting
                  : state.error().kind == RefusalKind::gone || state.error().kind == RefusalKind::absent;
+}
+
+Refusal not_live(const Controller& c)
+{
+    return {c.name, show(c.state), "the controller is not live, so it is not asked", RefusalKind::try_later};
 }
 
 Refusal departure(const std::string& name)
@@ -153,7 +151,13 @@ std::vector<std::string> holders(const Directory& directory, const std::string& 
     return found;
 }
 
-std::vector<Leaf> leaves(const Directory& directory)
+Result<std::string> waited_line(ControllerDevice& device, const std::string& attribute)
+{
+    const auto raw = device.read_attribute(attribute);
+    return raw ? decode_line(attribute, *raw) : raw.error();
+}
+
+std::vector<Leaf> leaves(const Directory& directory, ControllerDevice& device)
 {
     std::vector<Leaf> found;
     const auto children = directory.list();
@@ -165,8 +169,8 @@ std::vector<Leaf> leaves(const Directory& directory)
         Leaf leaf;
         leaf.name = child;
         leaf.path = is_path(child);
-        leaf.cache_mode = line(directory, child + "/queue/write_cache");
-        if (const auto fua = directory.read(child + "/queue/fua"))
+        leaf.cache_mode = waited_line(device, child + "/queue/write_cache");
+        if (const auto fua = device.read_attribute(child + "/queue/fua"))
             if (const auto flag = decode_flag(child, *fua))
                 leaf.fua = *flag;
         leaf.holders = holders(directory, child);
@@ -177,6 +181,22 @@ std::vector<Leaf> leaves(const Directory& directory)
 }
 
 } // namespace
+
+Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
+{
+    const auto exists = has_tolerance_file(*s.directory);
+    if (!exists)
+        return exists.error();
+    if (!*exists)
+        return std::optional<LatencyTolerance>{};
+    const auto raw = s.device->read_tolerance();
+    if (!raw)
+        return raw.error();
+    const auto tolerance = decode_tolerance(s.directory->path() + "/" + tolerance_attribute, *raw);
+    if (!tolerance)
+        return tolerance.error();
+    return std::optional{*tolerance};
+}
 
 Result<std::vector<std::string>> controller_names(Host& host)
 {
@@ -196,31 +216,87 @@ Result<std::vector<std::string>> controller_names(Host& host)
 
 Result<ControllerId> observe_identity(const Directory& directory)
 {
-    const auto serial = label(directory, "serial");
-    if (!serial)
-        return serial.error();
-    const auto nqn = line(directory, "subsysnqn");
-    if (!nqn)
-        return nqn.error();
+    ControllerId id;
+    for (const auto& [attribute, to] : {std::pair{"serial", &id.serial}, std::pair{"subsysnqn", &id.subsystem_nqn}}) {
+        const auto raw = directory.read(attribute);
+        if (!raw)
+            return raw.error();
+        const auto text = decode_line(directory.path() + "/" + attribute, *raw);
+        if (!text && text.error().kind == RefusalKind::try_later)
+            return text.error();
+        // Whatever bytes a drive has there, different ones stay different.
+        *to = text ? *text : printable(without_newline(*raw), longest_identity);
+    }
+    const auto transport = label(directory, "transport");
+    if (!transport && transport.error().kind != RefusalKind::absent)
+        return transport.error();
+    if (transport && *transport != "pcie") {
+        const auto address = label(directory, "address");
+        if (address) {
+            id.path = fabrics_path(*address);
+            return id;
+        }
+        if (address.error().kind != RefusalKind::absent)
+            return address.error();
+    }
     const auto raw = directory.read("cntlid");
     if (!raw)
         return raw.error();
     const auto cntlid = decode_number(directory.path() + "/cntlid", *raw, UINT16_MAX);
     if (!cntlid)
         return cntlid.error();
-    return ControllerId{*nqn, *serial, static_cast<std::uint16_t>(*cntlid)};
+    id.cntlid = static_cast<std::uint16_t>(*cntlid);
+    return id;
+}
+
+void observe_leaves(Host& host, Controller& controller)
+{
+    const auto directory = host.open_directory("class/nvme/" + controller.name);
+    if (directory && (*directory)->object() == controller.object)
+        controller.leaves = leaves(**directory, *host.open_device(**directory, controller.name));
 }
 
 void observe_apst(Sighting& s)
 {
     Controller& c = s.controller;
     read_apst_facts(s);
-    if ((c.apst && c.tolerance) || !has_left(s))
+    if ((c.apst && c.tolerance) || !left(s.directory->read("state")))
         return;
     c.state = ControllerState::deleting;
     c.apst = departure(c.name);
     c.tolerance = departure(c.name);
 }
+Result<Sighting> observe_tolerance(Host& host, std::unique_ptr<Directory> directory, const std::string& name)
+{
+    Sighting s;
+    s.directory = std::move(directory);
+    Controller& c = s.controller;
+    c.name = name;
+    c.object = s.directory->object();
+    const auto id = observe_identity(*s.directory);
+    if (!id)
+        return id.error();
+    c.id = *id;
+    const auto state = s.directory->read("state");
+    if (left(state))
+        return departure(name);
+    if (!state)
+        return state.error();
+    c.state = decode_state(*state);
+    // Of another one the kernel might only keep the value, and the drive its table.
+    if (c.state != ControllerState::live)
+        return not_live(c);
+    s.device = host.open_device(*s.directory, name);
+    c.apst = read_apst(*s.device, name);
+    const bool answered = c.apst || c.apst.error().kind == RefusalKind::unsupported;
+    if (!answered)
+        return left(s.directory->read("state")) ? departure(name) : c.apst.error();
+    c.tolerance = read_tolerance(s);
+    if (!c.tolerance && left(s.directory->read("state")))
+        return departure(name);
+    return s;
+}
+
 Result<Sighting> observe_controller(Host& host, const std::string& name)
 {
     auto directory = host.open_directory("class/nvme/" + name);
@@ -238,31 +314,34 @@ Result<Sighting> observe_controller(Host& host, const std::string& name)
     if (!id)
         return id.error();
     c.id = *id;
+    c.object = s.directory->object();
     c.model = label_or_empty(*s.directory, "model");
     c.firmware = label_or_empty(*s.directory, "firmware_rev");
     c.transport = label_or_empty(*s.directory, "transport");
     c.address = label_or_empty(*s.directory, "address");
-    if (const auto state = s.directory->read("state"))
+    const auto state = s.directory->read("state");
+    if (left(state))
+        return departure(name);
+    if (state)
         c.state = decode_state(*state);
     if (c.transport == "pcie") {
         c.pci_vendor_id = pci_id(*s.directory, "device/vendor");
         c.pci_device_id = pci_id(*s.directory, "device/device");
     }
-    c.leaves = leaves(*s.directory);
 
     s.device = host.open_device(*s.directory, name);
     if (c.state != ControllerState::live) {
         // A command would wait until the reset is over, or for minutes on a lost path.
-        const Refusal not_live{name, show(c.state), "the controller is not live, so it is not asked", RefusalKind::try_later};
-        c.identify = not_live;
-        c.apst = not_live;
-        c.tolerance = not_live;
+        c.identify = not_live(c);
+        c.apst = not_live(c);
+        c.tolerance = not_live(c);
         return s;
     }
     c.identify = identify(*s.device, name);
-    if (c.identify && c.identify->serial != c.id.serial)
-        return Refusal{name, c.identify->serial, "the node answers with another serial number than sysfs has: a swapped drive",
-                       RefusalKind::gone};
+    if (c.identify && c.identify->serial != label_or_empty(*s.directory, "serial"))
+        c.identify =
+            Refusal{name + ": Identify Controller", c.identify->serial,
+                    "another serial number than the kernel has: a swapped drive, or firmware that errs", RefusalKind::failed};
     c.quirks = known_quirks(*s.directory, c);
     observe_apst(s);
     if (c.state == ControllerState::deleting)

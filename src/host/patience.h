@@ -15,7 +15,7 @@ struct Patience {
     [[nodiscard]] Clock::time_point deadline() const { return std::min(Clock::now() + per_call, end); }
 };
 
-/// The kernel gives an admin command 60 s by default (nvme_core.admin_timeout); a little more, to hear its own answer.
-inline constexpr Patience patience_beyond_the_kernel{std::chrono::seconds{65}};
+/// A little more than the kernel gives an admin command (nvme_core.admin_timeout, 60 s by default), to hear its own answer.
+[[nodiscard]] Patience patience_beyond_the_kernel();
 
 } // namespace nvmepolicy

@@ -34,7 +34,7 @@ struct Collection {
         std::error_code error;
         std::filesystem::directory_iterator entry(directory, error);
         for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-            if (entry->path().extension() == ".toml")
+            if (entry->path().extension() == ".toml" && !entry->path().filename().string().starts_with('.'))
                 by_name.emplace(entry->path().filename().string(), entry->path().string());
         if (error && error != std::errc::no_such_file_or_directory)
             errors.push_back({directory, "", "cannot be listed: " + error.message(), RefusalKind::failed});

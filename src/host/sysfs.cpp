@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "errno_refusal.h"
 #include "nvmepolicy/plan.h"
@@ -40,7 +41,10 @@ Result<std::unique_ptr<SysfsDirectory>> SysfsDirectory::open(const std::string& 
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd)
         return errno_refusal(path, "", errno);
-    return std::unique_ptr<SysfsDirectory>(new SysfsDirectory(path, std::move(fd)));
+    struct stat status {};
+    if (::fstat(fd.get(), &status) < 0)
+        return errno_refusal(path, "", errno);
+    return std::unique_ptr<SysfsDirectory>(new SysfsDirectory(path, std::move(fd), status.st_ino));
 }
 
 Result<std::string> SysfsDirectory::read(const std::string& attribute) const

@@ -35,6 +35,8 @@ Result<void> replace_text_file(const std::string& path, std::string_view text)
     const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!fd)
         return errno_refusal(draft, "", errno);
+    if (::fchmod(fd.get(), 0644) < 0) // whatever the umask
+        return errno_refusal(draft, "", errno);
     while (!text.empty()) {
         const ssize_t put = ::write(fd.get(), text.data(), text.size());
         if (put < 0 && errno == EINTR)

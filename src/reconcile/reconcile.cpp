@@ -55,7 +55,7 @@ Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const 
         return found.error();
     if (!found->has_value())
         return Refusal{change.name + ": " + tolerance_attribute, "", "vanished after the write", RefusalKind::gone};
-    return ledger.confirm(change, **found, now.machine.apst);
+    return ledger.confirm(change, now.machine.apst);
 }
 
 } // namespace

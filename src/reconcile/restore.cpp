@@ -1,110 +1,141 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <algorithm>
-
 #include "host/apply.h"
 #include "host/observe.h"
+#include "parallel.h"
 #include "reconcile.h"
 
 namespace nvmepolicy {
 namespace {
 
-/// The controller of an entry, wherever it is now. Names are not identities.
-Result<std::optional<Sighting>> find_controller(Host& host, const ControllerId& id)
+/// Is not there, as opposed to: could not be read just now.
+bool absent(const Refusal& refusal)
+{
+    return refusal.kind == RefusalKind::gone || refusal.kind == RefusalKind::absent;
+}
+
+/// Who is there, under which name. Names are not identities.
+struct Present {
+    std::string name;
+    Result<ControllerId> identity = Refusal{};
+};
+
+Result<std::vector<Present>> who_is_there(Host& host)
 {
     const auto names = controller_names(host);
     if (!names)
         return names.error();
+    std::vector<Present> present;
+    present.reserve(names->size());
     for (const std::string& name : *names) {
         const auto directory = host.open_directory("class/nvme/" + name);
-        if (!directory)
-            continue;
-        const auto identity = observe_identity(**directory);
-        if (!identity || *identity != id)
-            continue;
-        auto sighting = observe_controller(host, name);
-        if (sighting && sighting->controller.id == id)
-            return std::optional<Sighting>(*std::move(sighting));
-        if (!sighting && sighting.error().kind != RefusalKind::gone && sighting.error().kind != RefusalKind::absent)
-            return sighting.error();
+        present.push_back({name, directory ? observe_identity(**directory) : Result<ControllerId>(directory.error())});
     }
+    return present;
+}
+
+/// The controller of an entry. None only when every controller that is there is known to be another one.
+Result<std::optional<Sighting>> find_controller(Host& host, const std::vector<Present>& present, const ControllerId& id)
+{
+    std::optional<Refusal> unknown;
+    for (const Present& candidate : present) {
+        if (!candidate.identity && !absent(candidate.identity.error()))
+            unknown = candidate.identity.error();
+        if (!candidate.identity || *candidate.identity != id)
+            continue;
+        auto directory = host.open_directory("class/nvme/" + candidate.name);
+        if (!directory)
+            return directory.error();
+        auto sighting = observe_tolerance(host, *std::move(directory), candidate.name);
+        if (!sighting)
+            return sighting.error();
+        return std::optional<Sighting>(*std::move(sighting));
+    }
+    if (unknown)
+        return *unknown;
     return std::optional<Sighting>{};
 }
 
-Restored restore_entry(Host& host, LedgerStore& ledger, const LedgerEntry& entry)
+Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStore& ledger, const LedgerEntry& entry)
 {
     Restored restored{entry.name, Restored::Result::failed, entry.first, {}, {}};
-    auto sighting = find_controller(host, entry.controller);
-    if (!sighting) {
-        restored.error = sighting.error();
+    const auto ended = [&](const Refusal& refusal) {
+        restored.error = refusal;
+        if (absent(refusal))
+            restored.result = Restored::Result::gone;
         return restored;
-    }
-    if (!sighting->has_value()) {
+    };
+    auto found = find_controller(host, there, entry.controller);
+    if (!found)
+        return ended(found.error());
+    // A new controller object of that identity has never held anything of ours.
+    if (!found->has_value() || (**found).controller.object != entry.object || (**found).controller.id != entry.controller) {
         restored.result = Restored::Result::gone;
         return restored;
     }
-    Controller& controller = (*sighting)->controller;
+    Sighting& sighting = **found;
+    Controller& controller = sighting.controller;
     restored.name = controller.name;
-    if (!controller.tolerance) {
-        restored.error = controller.tolerance.error();
-        restored.result = restored.error->kind == RefusalKind::gone ? Restored::Result::gone : Restored::Result::failed;
-        return restored;
-    }
+    if (!controller.tolerance)
+        return ended(controller.tolerance.error());
     if (!controller.tolerance->has_value()) { // Firmware or quirk took the file away, and our value with it.
         restored.result = Restored::Result::gone;
         return restored;
     }
-    const LatencyTolerance found = **controller.tolerance;
-    restored.found = found;
-    if (found == entry.first) {
+    const LatencyTolerance present = **controller.tolerance;
+    restored.found = present;
+    if (present == entry.first) {
         restored.result = Restored::Result::already;
         return restored;
     }
-    if (!entry.is_ours(found)) {
+    if (!entry.is_ours(present)) {
         restored.result = Restored::Result::left_to_another;
         return restored;
     }
-    const ToleranceChange change{
-        entry.controller, controller.name, found, entry.first, {}, "restore", "the value found before our first write"};
-    if (auto announced = ledger.intend(change); !announced) {
-        restored.error = announced.error();
-        return restored;
-    }
-    const auto written = apply(change, **sighting);
-    observe_apst(**sighting);
-    const auto& now = (*sighting)->controller.tolerance;
-    if ((!written && written.error().kind == RefusalKind::gone) || (!now && now.error().kind == RefusalKind::gone)) {
-        restored.result = Restored::Result::gone;
-        return restored;
-    }
-    if (!written) {
-        restored.error = written.error();
-        return restored;
-    }
-    if (now && now->has_value() && **now == entry.first) {
+    ToleranceChange change;
+    change.controller = entry.controller;
+    change.object = entry.object;
+    change.name = controller.name;
+    change.from = present;
+    change.to = entry.first;
+    change.origin = "restore";
+    change.reason = "the value found before our first write";
+    if (auto announced = ledger.intend(change); !announced)
+        return ended(announced.error());
+    const auto written = apply(change, sighting);
+    controller.tolerance = read_tolerance(sighting);
+    const auto& now = controller.tolerance;
+    if (!now && absent(now.error()))
+        return ended(now.error());
+    if (!written)
+        return ended(written.error());
+    if (!now)
+        return ended(now.error());
+    if (now->has_value() && **now == entry.first) {
         restored.result = Restored::Result::put_back;
         return restored;
     }
-    restored.error =
-        now ? Refusal{controller.name + ": " + tolerance_attribute, now->has_value() ? (**now).kernel_text() : std::string{},
-                      "was written " + entry.first.kernel_text() + " and reads otherwise", RefusalKind::failed}
-            : now.error();
-    return restored;
+    return ended(Refusal{controller.name + ": " + tolerance_attribute, now->has_value() ? (**now).kernel_text() : std::string{},
+                         "was written " + entry.first.kernel_text() + " and reads otherwise", RefusalKind::failed});
 }
 
 } // namespace
 
 std::vector<Restored> restore(Host& host, LedgerStore& ledger)
 {
-    std::vector<Restored> all;
-    for (const LedgerEntry& entry : ledger.snapshot().entries) {
-        Restored restored = restore_entry(host, ledger, entry);
-        if (restored.result != Restored::Result::failed)
-            if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
-                restored.result = Restored::Result::failed;
-                restored.error = forgotten.error();
-            }
-        all.push_back(std::move(restored));
-    }
+    const std::vector<LedgerEntry> entries = ledger.snapshot().entries;
+    const auto there = who_is_there(host);
+    std::vector<Restored> all(entries.size());
+    for_each_in_parallel(all.size(), [&](std::size_t i) {
+        const LedgerEntry& entry = entries[i];
+        all[i] = there ? restore_entry(host, *there, ledger, entry)
+                       : Restored{entry.name, Restored::Result::failed, entry.first, {}, there.error()};
+        if (all[i].result == Restored::Result::failed)
+            return;
+        if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
+            all[i].result = Restored::Result::failed;
+            all[i].error = forgotten.error();
+        }
+    });
     return all;
 }
 

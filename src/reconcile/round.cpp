@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "round.h"
 
-#include <atomic>
-#include <thread>
-
 #include "host/observe.h"
+#include "parallel.h"
 
 namespace nvmepolicy {
-namespace {
-
-/// Threads only wait for their drive, so it is the number of sick drives that counts, not of processors.
-constexpr std::size_t most_workers = 16;
-
-} // namespace
-
 Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, Intent intent, const std::optional<std::string>& only)
 {
     Round round;
@@ -30,18 +21,13 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, Intent in
         round.complaints.push_back(found.error());
 
     round.outcomes.resize(names.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-        for (std::size_t i = next++; i < names.size(); i = next++)
-            round.outcomes[i] = intent == Intent::look ? look(host, names[i], round.circumstances, ledger)
-                                                       : reconcile(host, names[i], round.circumstances, ledger);
-    };
-    {
-        std::vector<std::jthread> workers;
-        for (std::size_t i = 1; i < std::min(names.size(), most_workers); ++i)
-            workers.emplace_back(work);
-        work();
-    }
+    for_each_in_parallel(names.size(), [&](std::size_t i) {
+        Outcome& outcome = round.outcomes[i];
+        outcome = intent == Intent::look ? look(host, names[i], round.circumstances, ledger)
+                                         : reconcile(host, names[i], round.circumstances, ledger);
+        if (outcome.controller)
+            observe_leaves(host, *outcome.controller);
+    });
     round.subsystems = observe_subsystems(host);
     return round;
 }

@@ -82,10 +82,9 @@ Json apst_json(const Outcome& o)
     Json unwanted = Json::array();
     for (const UnwantedState& u : d.unwanted)
         unwanted.push_back(u.state);
-    const bool known = d.support != ApstSupport::unknown;
     const bool has_tolerance = c.tolerance && c.tolerance->has_value();
     return {
-        {"supported", known ? Json(c.identify->apsta != 0) : Json(nullptr)},
+        {"supported", c.identify ? Json(c.identify->apsta != 0) : Json(nullptr)},
         {"enabled", actual ? Json(actual->enabled) : Json(nullptr)},
         {"bound_us", to_json(d.bound)},
         {"ceiling_us", d.ceiling ? Json(d.ceiling->limit.count()) : Json(nullptr)},
@@ -130,10 +129,22 @@ Json write_cache_json(const Outcome& o)
 
 Json controller_json(const Outcome& o)
 {
-    const std::string error = o.error ? o.error->text() : "";
+    const std::string error = o.error ? o.error->text() : o.verdict.agreement == Agreement::unread ? o.verdict.reason : "";
     if (!o.controller)
-        return {{"name", o.name},         {"model", nullptr},     {"state", o.gone() ? "gone" : "unknown"}, {"apst", nullptr},
-                {"write_cache", nullptr}, {"multipath", nullptr}, {"last_error", text_or_null(error)}};
+        return {{"name", o.name},
+                {"model", nullptr},
+                {"serial", nullptr},
+                {"firmware", nullptr},
+                {"transport", nullptr},
+                {"address", nullptr},
+                {"subsystem_nqn", nullptr},
+                {"state", o.gone() ? "gone" : "unknown"},
+                {"apst", nullptr},
+                {"write_cache", nullptr},
+                {"multipath", nullptr},
+                {"breaker_tripped", false},
+                {"inferred_quirk", nullptr},
+                {"last_error", text_or_null(error)}};
     const Controller& c = *o.controller;
     return {{"name", c.name},
             {"model", text_or_null(c.model)},

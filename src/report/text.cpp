@@ -91,12 +91,18 @@ std::vector<std::string> status_row(const Outcome& o)
             verdict_word(o)};
 }
 
+/// The message, led in by the controller's name unless it names it itself.
+std::string remark(const std::string& name, const std::string& text)
+{
+    return text.starts_with(name + ":") ? text : name + ": " + text;
+}
+
 /// What a line of the table cannot say.
 std::vector<std::string> remarks(const Outcome& o)
 {
     std::vector<std::string> lines;
     if (o.error)
-        lines.push_back(fmt::format("{}: {}", o.name, o.error->text()));
+        lines.push_back(remark(o.name, o.error->text()));
     if (!o.controller)
         return lines;
     if (o.decision.ceiling && o.decision.ceiling->binds && !o.decision.ceiling->lifted
@@ -106,7 +112,7 @@ std::vector<std::string> remarks(const Outcome& o)
     const bool worth_a_word = !o.verdict.verified() && o.verdict.agreement != Agreement::not_applicable;
     const bool said = o.error && o.verdict.agreement == Agreement::unread;
     if (worth_a_word && !said)
-        lines.push_back(fmt::format("{}: {}", o.name, o.verdict.reason));
+        lines.push_back(remark(o.name, o.verdict.reason));
     return lines;
 }
 

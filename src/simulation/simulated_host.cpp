@@ -104,6 +104,11 @@ public:
     {
     }
     [[nodiscard]] const std::string& path() const override { return path_; }
+    [[nodiscard]] std::uint64_t object() const override
+    {
+        const auto controller = controller_.lock();
+        return controller ? controller->object : 0;
+    }
 
     [[nodiscard]] Result<std::string> read(const std::string& attribute) const override
     {
@@ -173,6 +178,15 @@ public:
             return reply;
         });
     }
+    [[nodiscard]] Result<std::string> read_attribute(const std::string& attribute) override
+    {
+        return with<std::string>(attribute, [&](SimulatedController& c) -> Result<std::string> {
+            const auto all = attributes(c, host_.machine);
+            const auto found = all.find(attribute);
+            return found == all.end() ? Result<std::string>(no_such_file(name_ + ": " + attribute))
+                                      : Result<std::string>(found->second);
+        });
+    }
     [[nodiscard]] Result<std::string> read_tolerance() override
     {
         return with<std::string>("read-tolerance", [](SimulatedController& c) { return c.tolerance.kernel_text() + "\n"; });
@@ -215,8 +229,11 @@ SimulatedController& SimulatedHost::add(const DriveFile& drive)
     const int number = next_number_++;
     auto c = std::make_shared<SimulatedController>();
     c->name = fmt::format("nvme{}", number);
+    c->object = next_object_++;
     c->id = {fmt::format("nqn.2014-08.org.nvmexpress:simulated:{}", drive.slug.empty() ? c->name : drive.slug),
-             fmt::format("SIMULATED{:04}", number), static_cast<std::uint16_t>(number)};
+             fmt::format("SIMULATED{:04}", number),
+             static_cast<std::uint16_t>(number),
+             {}};
     c->drive = drive;
     c->tolerance = c->driver_copy =
         LatencyTolerance::of(Microseconds{static_cast<std::int64_t>(machine.default_ps_max_latency_us.value_or(100000))});

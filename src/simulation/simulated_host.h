@@ -19,6 +19,7 @@ namespace nvmepolicy {
 struct SimulatedController {
     std::string name;
     ControllerId id;
+    std::uint64_t object = 0; ///< as the kernel numbers its objects: never again
     DriveFile drive;
     ControllerState state = ControllerState::live;
 
@@ -60,6 +61,7 @@ private:
     std::mutex mutex_;
     std::vector<std::shared_ptr<SimulatedController>> controllers_;
     int next_number_ = 0;
+    std::uint64_t next_object_ = 1;
 
     friend class SimulatedDirectory;
     friend class SimulatedDevice;

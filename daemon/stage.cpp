@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "stage.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "host/installation.h"
+#include "host/linux_host.h"
+#include "simulation/load_drives.h"
+
+namespace nvmepolicy {
+namespace {
+
+const char* word(Restored::Result result)
+{
+    switch (result) {
+    case Restored::Result::put_back: return "put back";
+    case Restored::Result::already: return "was there already";
+    case Restored::Result::left_to_another: return "not put back, somebody else has written since";
+    case Restored::Result::gone: return "not put back, the controller has left";
+    case Restored::Result::failed: break;
+    }
+    return "NOT put back";
+}
+
+/// What has to hold before anything is written.
+Result<InstanceLock> may_write(const Installation& here)
+{
+    if (::geteuid() != 0)
+        return Refusal{"", "", "only root can change a drive", RefusalKind::denied};
+    if (const auto writable = check_sysfs_writable(); !writable)
+        return writable.error();
+    return InstanceLock::take(here.runtime_directory);
+}
+
+} // namespace
+
+std::unique_ptr<Host> Stage::hurried(std::chrono::milliseconds time) const
+{
+    const auto* real = dynamic_cast<const LinuxHost*>(host.get());
+    return real ? std::make_unique<LinuxHost>(*real, Patience{time, Patience::Clock::now() + time}) : nullptr;
+}
+
+std::optional<Stage> set_stage(const Options& options, bool to_write, const Log& log)
+{
+    Stage stage;
+    if (options.simulate) {
+        LoadedDrives drives = load_drives(*options.simulate);
+        for (const Refusal& error : drives.errors)
+            log.say(LogLevel::error, error.text());
+        if (!drives.host)
+            return std::nullopt;
+        stage.host = std::move(drives.host);
+        stage.ledger = std::make_unique<LedgerStore>();
+        stage.breaker = std::make_unique<BreakerStore>();
+        return stage;
+    }
+    const Installation here = this_installation();
+    if (to_write) {
+        auto lock = may_write(here);
+        if (!lock) {
+            log.say(LogLevel::error, lock.error().text());
+            return std::nullopt;
+        }
+        stage.lock.emplace(*std::move(lock));
+    }
+    auto ledger = LedgerStore::open(here.runtime_directory + "/originals.json");
+    if (!ledger && to_write) {
+        log.say(LogLevel::error, ledger.error().text());
+        return std::nullopt;
+    }
+    if (!ledger) // Looking is what one needs most when something is damaged.
+        log.say(LogLevel::warning, "looking without the record of earlier runs: " + ledger.error().text());
+    stage.ledger = ledger ? *std::move(ledger) : std::make_unique<LedgerStore>();
+    stage.host = std::make_unique<LinuxHost>(patience_beyond_the_kernel(), here.device_program());
+    return stage;
+}
+
+std::string restored_text(const Restored& r)
+{
+    return fmt::format("{}: original latency tolerance {} {}{}{}", r.name, r.first.kernel_text(), word(r.result),
+                       r.found ? " (found " + r.found->kernel_text() + ")" : "", r.error ? ": " + r.error->text() : "");
+}
+
+} // namespace nvmepolicy

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "breaker_store.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "errno_refusal.h"
+#include "text_file.h"
+
+namespace nvmepolicy {
+namespace {
+
+constexpr std::size_t largest_record = std::size_t{4} * 1024 * 1024;
+
+std::int64_t seconds_since_1970()
+{
+    using namespace std::chrono;
+    return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+/// A token that lasts as long as /run does: one boot. The kernel's own boot id is out of sight in a sandbox.
+Result<std::string> boot_token(const std::string& runtime_directory)
+{
+    const std::string path = runtime_directory + "/boot";
+    if (auto token = read_text_file(path, 64); token && !token->empty())
+        return token;
+    std::array<unsigned char, 16> bytes{};
+    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+        return errno_refusal("getrandom", "", errno);
+    std::string token;
+    for (const unsigned char byte : bytes)
+        token += fmt::format("{:02x}", byte);
+    if (const auto written = replace_text_file(path, token); !written)
+        return written.error();
+    return token;
+}
+
+} // namespace
+
+std::unique_ptr<BreakerStore> BreakerStore::open(const std::string& directory, const std::string& runtime_directory,
+                                                 std::optional<Refusal>& complaint)
+{
+    auto store = std::make_unique<BreakerStore>();
+    store->path_ = directory + "/breaker.json";
+    const auto token = boot_token(runtime_directory);
+    if (::mkdir(directory.c_str(), 0755) < 0 && errno != EEXIST)
+        complaint = errno_refusal(directory, "", errno);
+    const auto text = read_text_file(store->path_, largest_record);
+    auto record = text                                       ? parse_breaker(store->path_, *text)
+                  : text.error().kind == RefusalKind::absent ? Result<BreakerRecord>(BreakerRecord{})
+                                                             : Result<BreakerRecord>(text.error());
+    if (!record || !token) {
+        Refusal refusal = record ? token.error() : record.error();
+        store->unreadable_ = refusal.text();
+        refusal.reason += ". Until that is mended, no drive is let into deeper sleep than at boot";
+        complaint = refusal;
+        return store;
+    }
+    store->boot_id_ = *token;
+    store->record_ = after_boot(*std::move(record), store->boot_id_, seconds_since_1970());
+    return store;
+}
+
+std::optional<std::string> BreakerStore::tripped(const ControllerId& controller) const
+{
+    const std::lock_guard lock(mutex_);
+    if (unreadable_)
+        return "the breaker's record cannot be read: " + *unreadable_;
+    const BreakerRecord::Trip* trip = record_.trip_of(controller);
+    return trip ? std::optional{trip->reason} : std::nullopt;
+}
+
+Result<void> BreakerStore::trip(const ControllerId& controller, const std::string& reason)
+{
+    const std::lock_guard lock(mutex_);
+    if (record_.trip_of(controller))
+        return {};
+    record_.trips.push_back({controller, reason, seconds_since_1970()});
+    return save();
+}
+
+Result<void> BreakerStore::begin_trial(const ControllerId& controller)
+{
+    const std::lock_guard lock(mutex_);
+    if (record_.on_trial(controller, boot_id_))
+        return {};
+    std::erase_if(record_.trials, [&](const BreakerRecord::Trial& t) { return t.controller == controller; });
+    record_.trials.push_back({controller, boot_id_, false});
+    return save();
+}
+
+Result<void> BreakerStore::end_trials()
+{
+    const std::lock_guard lock(mutex_);
+    if (record_.trials.empty() || unreadable_)
+        return {};
+    for (BreakerRecord::Trial& trial : record_.trials)
+        trial.clean = true;
+    return save();
+}
+
+Result<void> BreakerStore::save() const
+{
+    return path_.empty() || unreadable_ ? Result<void>{} : replace_text_file(path_, format_breaker(record_));
+}
+
+} // namespace nvmepolicy
