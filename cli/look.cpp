@@ -21,6 +21,7 @@ constexpr std::chrono::milliseconds time_to_answer{1500};
 struct Stage {
     std::unique_ptr<Host> host;
     std::unique_ptr<LedgerStore> ledger;
+    std::unique_ptr<BreakerStore> breaker;
 };
 
 std::optional<Stage> set_stage(const LookOptions& options, const Installation& here)
@@ -31,16 +32,19 @@ std::optional<Stage> set_stage(const LookOptions& options, const Installation& h
             complain("nvmepolicyctl", error.text());
         if (!drives.host)
             return std::nullopt;
-        return Stage{std::move(drives.host), std::make_unique<LedgerStore>()};
+        return Stage{std::move(drives.host), std::make_unique<LedgerStore>(), std::make_unique<BreakerStore>()};
     }
     auto ledger = LedgerStore::open(here.runtime_directory + "/originals.json");
     if (!ledger) { // Looking is what one needs most when something is damaged.
         complain("nvmepolicyctl", "looking without the record of earlier runs: " + ledger.error().text());
         ledger = std::make_unique<LedgerStore>();
     }
-    return Stage{
-        std::make_unique<LinuxHost>(Patience{time_to_answer, Patience::Clock::now() + time_to_answer}, here.device_program()),
-        *std::move(ledger)};
+    std::optional<Refusal> complaint;
+    auto breaker = BreakerStore::read(here.state_directory, complaint);
+    if (complaint)
+        complain("nvmepolicyctl", complaint->text());
+    return Stage{std::make_unique<LinuxHost>(Patience{time_to_answer}, here.device_program()), *std::move(ledger),
+                 std::move(breaker)};
 }
 
 bool is_there(Host& host, const std::string& name)
@@ -79,7 +83,8 @@ std::optional<Look> look_around(const LookOptions& options, const std::optional<
         return std::nullopt;
     if (!options.simulate && !options.json)
         complain("nvmepolicyctl", "looking at the drives directly, without the daemon");
-    return Look{run_round(*stage->host, reading.policy, *stage->ledger, Intent::look, only), stage->host->simulated()};
+    return Look{run_round(*stage->host, reading.policy, *stage->ledger, *stage->breaker, Intent::look, only),
+                stage->host->simulated()};
 }
 
 } // namespace nvmepolicy

@@ -2,6 +2,7 @@
 // nvmepolicyd: read the command line, do the one thing that it asks for.
 #include "command_line/usage.h"
 #include "once.h"
+#include "service.h"
 
 int main(int argc, char** argv)
 {
@@ -13,6 +14,7 @@ int main(int argc, char** argv)
         const auto& options = std::get<Options>(parsed);
         const Log log(options.log_level);
         switch (options.task) {
+        case Options::Task::serve: return run_service(options, log);
         case Options::Task::once: return run_once(options, log);
         case Options::Task::restore: return run_restore(log);
         }

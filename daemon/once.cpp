@@ -47,7 +47,8 @@ int run_once(const Options& options, const Log& log)
     if (!stage)
         return exit_failed;
 
-    const Round round = run_round(*stage->host, reading.policy, *stage->ledger, dry_run ? Intent::look : Intent::reconcile);
+    const Round round =
+        run_round(*stage->host, reading.policy, *stage->ledger, *stage->breaker, dry_run ? Intent::look : Intent::reconcile);
     const bool simulated = stage->host->simulated();
     if (!dry_run)
         for (const Outcome& o : round.outcomes)

@@ -24,8 +24,10 @@ std::variant<Options, int> parse_options(int argc, char** argv)
     Options options;
     bool once = false;
     bool restore = false;
-    CLI::App app("Gives every NVMe drive the latency tolerance that its power states and the profile call for, and proves it.",
-                 "nvmepolicyd");
+    CLI::App app(
+        "Gives every NVMe drive the latency tolerance that its power states and the profile call for, and proves it. Keeps "
+        "running unless told otherwise.",
+        "nvmepolicyd");
     app.set_version_flag("--version", NVMEPOLICY_VERSION);
     auto* once_flag = app.add_flag("--once", once, "Look, decide, apply, verify, print, end");
     auto* restore_flag = app.add_flag("--restore", restore, "Put back what every drive had before our first write, and end");
@@ -45,12 +47,9 @@ std::variant<Options, int> parse_options(int argc, char** argv)
 
     if (const auto code = parse_command_line(app, argc, argv))
         return *code;
-    if (!once && !restore) {
-        complain("nvmepolicyd", "say what to do: --once or --restore. This version does not stay running yet");
-        return exit_usage;
-    }
     options.log_level = log_level_names().at(level);
-    options.task = restore ? Options::Task::restore : Options::Task::once;
+    if (once || restore)
+        options.task = restore ? Options::Task::restore : Options::Task::once;
     return options;
 }
 

@@ -11,8 +11,8 @@ namespace nvmepolicy {
 
 /// What nvmepolicyd was asked to do.
 struct Options {
-    enum class Task { once, restore };
-    Task task = Task::once;
+    enum class Task { serve, once, restore };
+    Task task = Task::serve;
     std::optional<std::string> config;
     std::optional<std::string> simulate;
     bool dry_run = false;

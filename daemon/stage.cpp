@@ -73,6 +73,11 @@ std::optional<Stage> set_stage(const Options& options, bool to_write, const Log&
         log.say(LogLevel::warning, "looking without the record of earlier runs: " + ledger.error().text());
     stage.ledger = ledger ? *std::move(ledger) : std::make_unique<LedgerStore>();
     stage.host = std::make_unique<LinuxHost>(patience_beyond_the_kernel(), here.device_program());
+    std::optional<Refusal> complaint;
+    stage.breaker = to_write ? BreakerStore::open(here.state_directory, here.runtime_directory, complaint)
+                             : BreakerStore::read(here.state_directory, complaint);
+    if (complaint)
+        log.say(LogLevel::warning, complaint->text());
     return stage;
 }
 

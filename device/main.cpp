@@ -168,6 +168,9 @@ int main(int argc, char**)
                    stderr);
         return 2;
     }
+    // A drive is waited for from here on; starting a process may take its time on a busy machine.
+    if (!answer({AnswerKind::ok, 0, 0}))
+        return 1;
     char request[longest_request];
     while (read_request(request))
         if (!answer(serve(request)))

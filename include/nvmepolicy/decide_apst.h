@@ -48,6 +48,7 @@ enum class ToleranceRule {
     no_constraint,      ///< the bound is `any`
     excludes_unwanted,  ///< one less than the smallest exit latency of an unwanted state
     reaches_calibrated, ///< the advertised exit latency of a state that was measured to be faster
+    boot_value,         ///< the drop-out breaker has put it back to what it had at boot
 };
 
 /// The decision with everything that led to it.
@@ -66,6 +67,8 @@ struct ApstDecision {
     std::string reason;                 ///< one clause with the numbers used
     PredictedTable predicted;           ///< for the wanted tolerance
     std::vector<MeasuredWake> measured; ///< what was known about this drive
+    bool deeper_than_at_boot = false;   ///< a sleep state is allowed that the value found first kept the drive out of
+    bool breaker_tripped = false;
 };
 
 /// What an idle drive does under a table: where it ends up, how it wakes, what it draws.
@@ -86,7 +89,10 @@ struct ApstQuestion {
     const ControllerPolicy& policy;
     const Wish& wish;
     std::span<const MeasuredWake> measured;
-    const LedgerEntry* ledger = nullptr; ///< none: never touched in this boot
+    const LedgerEntry* ledger = nullptr;  ///< none: this controller object was never written to
+    std::optional<std::string> breaker{}; ///< why the drop-out breaker keeps this drive at its boot value; none: it does not
+    /// A value that somebody has lowered since counts as a ceiling. A running service has better: see foreign.h.
+    bool obey_lower = true;
 };
 
 /// Pure. The wish's profile must exist in the policy; one that does not is treated as `balanced`.

@@ -24,8 +24,11 @@ struct LedgerEntry {
     std::string origin;                            ///< whose wish the last write was
     std::int64_t written_at = 0;                   ///< seconds since 1970
     std::uint64_t object = 0; ///< the controller object that was written to; a new one starts with the kernel's default
+    std::optional<LatencyTolerance> lowered{}; ///< the lowest value that somebody else had set and that we wrote over
     friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 
+    /// What a restore puts back: the value found first, or what somebody else had lowered it to since.
+    [[nodiscard]] LatencyTolerance original() const { return lowered.value_or(first); }
     /// True when a value found now was put there by us, as far as we can know.
     [[nodiscard]] bool is_ours(const LatencyTolerance& found) const;
 };

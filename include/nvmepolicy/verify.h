@@ -18,6 +18,7 @@ enum class Agreement {
     awaits_change,     ///< The file does not hold the wanted value: a plan says what to write.
     parameters_moved,  ///< Module parameters were changed; the table follows at the next programming. Nothing to write.
     table_differs,     ///< The file is right, the drive holds another table. One repair is worth trying.
+    left_to_another,   ///< Somebody else has written since, and theirs stays.
     ignored,           ///< NPSS above 31: the kernel never programs this drive.
     unread,            ///< File, Identify or table could not be read.
 };

@@ -2,6 +2,8 @@
 // The largest useful tolerance that admits no unwanted state: everything here serves that sentence.
 #include "nvmepolicy/decide_apst.h"
 
+#include "nvmepolicy/breaker.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -95,7 +97,7 @@ std::optional<Ceiling> ceiling_of(const ApstQuestion& q)
     if (first.limit() && !as_booted)
         lower_to(*first.limit(), fmt::format("{} found in {} at first sight", first.kernel_text(), tolerance_attribute));
     // Somebody who lowers it after us may have had a reason that we cannot know, such as a drive that dropped out.
-    const bool foreign = q.ledger && !found.same_effect(first) && !q.ledger->is_ours(found);
+    const bool foreign = q.obey_lower && q.ledger && !found.same_effect(first) && !q.ledger->is_ours(found);
     if (found.limit() && foreign && q.policy.apst.on_conflict.value == OnConflict::yield)
         lower_to(*found.limit(), fmt::format("{} written to {} by somebody else", found.kernel_text(), tolerance_attribute));
     return ceiling;
@@ -201,6 +203,15 @@ ApstDecision decide_apst(const ApstQuestion& q)
             d.unwanted.push_back({state.index, wake.latency, wake.source});
     }
     choose_tolerance(d, states);
+    const LatencyTolerance boot_value = q.ledger ? q.ledger->first : **q.controller.tolerance;
+    d.breaker_tripped = q.breaker.has_value();
+    if (q.breaker && goes_deeper(d.tolerance, boot_value, states)) {
+        d.tolerance = boot_value;
+        d.rule = ToleranceRule::boot_value;
+        d.origin = "drop-out breaker";
+        d.reason = *q.breaker;
+    }
+    d.deeper_than_at_boot = goes_deeper(d.tolerance, boot_value, states);
     d.predicted = predict_apst_table(kernel_inputs(q.controller, q.machine), d.tolerance);
     return d;
 }

@@ -220,6 +220,8 @@ std::vector<std::string> explain_apst(const ApstQuestion& q, const ApstDecision&
 
     append(lines, describe_bound(q, d));
     append(lines, describe_states(q, d));
+    if (d.rule == ToleranceRule::boot_value)
+        lines.push_back(fmt::format("KEPT BACK: {}.", d.reason));
     lines.push_back(fmt::format("So the tolerance is {}: {}.", show(d.tolerance), d.reason));
     append(lines, describe_unreachable(q));
     append(lines, describe_savings(q));

@@ -35,6 +35,7 @@ json to_json(const LedgerEntry& e)
             {"name", e.name},
             {"attribute", tolerance_attribute},
             {"first", e.first.kernel_text()},
+            {"lowered", e.lowered ? json(e.lowered->kernel_text()) : json(nullptr)},
             {"intended", std::move(intended)},
             {"ours", e.ours ? json(e.ours->kernel_text()) : json(nullptr)},
             {"programmed_with", e.programmed_with ? to_json(*e.programmed_with) : json(nullptr)},
@@ -126,6 +127,8 @@ Result<LedgerEntry> read_entry(const std::string& where, const json& object)
             e.intended.push_back(in.tolerance("intended", value));
     } else
         in.refuse("intended", "not a list");
+    if (const json* lowered = in.member("lowered"); lowered && !lowered->is_null())
+        e.lowered = in.tolerance("lowered", *lowered);
     if (const json* ours = in.member("ours"); ours && !ours->is_null())
         e.ours = in.tolerance("ours", *ours);
     if (const json* with = in.member("programmed_with"); with && !with->is_null()) {

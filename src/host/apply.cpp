@@ -3,7 +3,7 @@
 
 namespace nvmepolicy {
 
-Result<void> apply(const ToleranceChange& change, const Sighting& sighting)
+Result<void> apply(const ToleranceChange& change, const Sighting& sighting, const StillWanted& still_wanted)
 {
     const auto identity = observe_identity(*sighting.directory);
     if (!identity)
@@ -13,9 +13,9 @@ Result<void> apply(const ToleranceChange& change, const Sighting& sighting)
         return Refusal{change.name + ": " + tolerance_attribute, change.to.kernel_text(),
                        "not written, another drive (serial " + identity->serial + ") has this name now", RefusalKind::gone};
     if (change.through)
-        if (auto written = sighting.device->write_tolerance(*change.through); !written)
+        if (auto written = sighting.device->write_tolerance(*change.through, still_wanted); !written)
             return written;
-    return sighting.device->write_tolerance(change.to);
+    return sighting.device->write_tolerance(change.to, still_wanted);
 }
 
 } // namespace nvmepolicy

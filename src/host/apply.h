@@ -9,6 +9,6 @@ namespace nvmepolicy {
 
 /// Writes a tolerance, after making sure that the opened directory still belongs to the controller that was decided about.
 /// Refuses `gone` where another drive has taken its place.
-[[nodiscard]] Result<void> apply(const ToleranceChange& change, const Sighting& sighting);
+[[nodiscard]] Result<void> apply(const ToleranceChange& change, const Sighting& sighting, const StillWanted& still_wanted = {});
 
 } // namespace nvmepolicy

@@ -39,7 +39,29 @@ Result<std::string> boot_token(const std::string& runtime_directory)
     return token;
 }
 
+Result<BreakerRecord> read_record(const std::string& path)
+{
+    const auto text = read_text_file(path, largest_record);
+    if (text)
+        return parse_breaker(path, *text);
+    return text.error().kind == RefusalKind::absent ? Result<BreakerRecord>(BreakerRecord{})
+                                                    : Result<BreakerRecord>(text.error());
+}
+
 } // namespace
+
+std::unique_ptr<BreakerStore> BreakerStore::read(const std::string& directory, std::optional<Refusal>& complaint)
+{
+    auto store = std::make_unique<BreakerStore>();
+    auto record = read_record(directory + "/breaker.json");
+    if (record)
+        store->record_ = *std::move(record);
+    else {
+        store->unreadable_ = record.error().text();
+        complaint = record.error();
+    }
+    return store;
+}
 
 std::unique_ptr<BreakerStore> BreakerStore::open(const std::string& directory, const std::string& runtime_directory,
                                                  std::optional<Refusal>& complaint)
@@ -49,10 +71,7 @@ std::unique_ptr<BreakerStore> BreakerStore::open(const std::string& directory, c
     const auto token = boot_token(runtime_directory);
     if (::mkdir(directory.c_str(), 0755) < 0 && errno != EEXIST)
         complaint = errno_refusal(directory, "", errno);
-    const auto text = read_text_file(store->path_, largest_record);
-    auto record = text                                       ? parse_breaker(store->path_, *text)
-                  : text.error().kind == RefusalKind::absent ? Result<BreakerRecord>(BreakerRecord{})
-                                                             : Result<BreakerRecord>(text.error());
+    auto record = read_record(store->path_);
     if (!record || !token) {
         Refusal refusal = record ? token.error() : record.error();
         store->unreadable_ = refusal.text();
@@ -77,20 +96,23 @@ std::optional<std::string> BreakerStore::tripped(const ControllerId& controller)
 Result<void> BreakerStore::trip(const ControllerId& controller, const std::string& reason)
 {
     const std::lock_guard lock(mutex_);
-    if (record_.trip_of(controller))
-        return {};
-    record_.trips.push_back({controller, reason, seconds_since_1970()});
-    return save();
+    // In force at once, also when the disk does not take it; then it is tried again when told again.
+    if (!record_.trip_of(controller)) {
+        record_.trips.push_back({controller, reason, seconds_since_1970()});
+        saved_ = false;
+    }
+    return saved_ ? Result<void>{} : save();
 }
 
 Result<void> BreakerStore::begin_trial(const ControllerId& controller)
 {
     const std::lock_guard lock(mutex_);
-    if (record_.on_trial(controller, boot_id_))
-        return {};
-    std::erase_if(record_.trials, [&](const BreakerRecord::Trial& t) { return t.controller == controller; });
-    record_.trials.push_back({controller, boot_id_, false});
-    return save();
+    if (!record_.on_trial(controller, boot_id_)) {
+        std::erase_if(record_.trials, [&](const BreakerRecord::Trial& t) { return t.controller == controller; });
+        record_.trials.push_back({controller, boot_id_, false});
+        saved_ = false;
+    }
+    return saved_ ? Result<void>{} : save();
 }
 
 Result<void> BreakerStore::end_trials()
@@ -103,9 +125,11 @@ Result<void> BreakerStore::end_trials()
     return save();
 }
 
-Result<void> BreakerStore::save() const
+Result<void> BreakerStore::save()
 {
-    return path_.empty() || unreadable_ ? Result<void>{} : replace_text_file(path_, format_breaker(record_));
+    auto written = path_.empty() || unreadable_ ? Result<void>{} : replace_text_file(path_, format_breaker(record_));
+    saved_ = written.has_value();
+    return written;
 }
 
 } // namespace nvmepolicy

@@ -22,6 +22,9 @@ public:
     [[nodiscard]] static std::unique_ptr<BreakerStore> open(const std::string& directory, const std::string& runtime_directory,
                                                             std::optional<Refusal>& complaint);
 
+    /// Only to ask it: nothing is written, and no boot is told from another.
+    [[nodiscard]] static std::unique_ptr<BreakerStore> read(const std::string& directory, std::optional<Refusal>& complaint);
+
     /// Why this controller is kept at its boot value; none: it is not.
     [[nodiscard]] std::optional<std::string> tripped(const ControllerId& controller) const;
     [[nodiscard]] Result<void> trip(const ControllerId& controller, const std::string& reason);
@@ -31,13 +34,14 @@ public:
     [[nodiscard]] Result<void> end_trials();
 
 private:
-    Result<void> save() const;
+    Result<void> save();
 
     mutable std::mutex mutex_;
     std::string path_;
     std::string boot_id_;
     std::optional<std::string> unreadable_;
     BreakerRecord record_;
+    bool saved_ = true; ///< the record is on disk as it is here
 };
 
 } // namespace nvmepolicy

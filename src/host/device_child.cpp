@@ -25,6 +25,9 @@ namespace {
 
 using Clock = Patience::Clock;
 
+/// For the program to start on a busy machine; no drive has a part in it.
+constexpr std::chrono::seconds time_to_start{10};
+
 /// Above the numbers that the child knows its descriptors by, so that none is overwritten while they are put in place.
 constexpr int first_safe_fd = 10;
 
@@ -86,12 +89,13 @@ private:
 
 } // namespace
 
-DeviceChild::DeviceChild(std::string name, int directory, std::string program, Patience patience,
-                         std::shared_ptr<PmQosLane> lane)
+DeviceChild::DeviceChild(std::string name, int directory, std::uint64_t object, std::string program, Patience patience,
+                         std::shared_ptr<Shared> shared)
     : name_(std::move(name))
+    , object_(object)
     , program_(std::move(program))
     , patience_(patience)
-    , lane_(std::move(lane))
+    , shared_(std::move(shared))
     , directory_(duplicate(directory))
 {
 }
@@ -99,8 +103,8 @@ DeviceChild::DeviceChild(std::string name, int directory, std::string program, P
 DeviceChild::~DeviceChild()
 {
     socket_.reset(); // End of input: the child ends, now or when its call comes back.
-    if (pid_ >= 0)
-        ::waitpid(pid_, nullptr, hangs_ ? WNOHANG : 0);
+    if (pid_ >= 0 && !hangs_)
+        ::waitpid(pid_, nullptr, 0);
 }
 
 Result<void> DeviceChild::open_node()
@@ -134,13 +138,15 @@ Result<void> DeviceChild::start()
 {
     if (pid_ >= 0)
         return {};
+    if (shared_->left_behind.waits_for(object_))
+        return Refusal{name_, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
     // A socket, not pipes: a child that died must not raise SIGPIPE here.
     int ends[2];
     if (!directory_ || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return errno_refusal(program_, "", errno);
     UniqueFd ours(ends[0]);
-    const UniqueFd low(ends[1]);
-    const UniqueFd theirs = duplicate(low.get());
+    UniqueFd low(ends[1]);
+    UniqueFd theirs = duplicate(low.get());
     if (!theirs)
         return errno_refusal(program_, "", errno);
     SpawnActions actions;
@@ -157,12 +163,16 @@ Result<void> DeviceChild::start()
         return errno_refusal(program_, "", error);
     pid_ = pid;
     socket_ = std::move(ours);
-    return {};
+    low.reset(); // Or the end of a child that dies would not be seen.
+    theirs.reset();
+    const auto greeting = read_answer(program_, std::min(Clock::now() + time_to_start, patience_.end));
+    return greeting ? Result<void>{} : Result<void>(greeting.error());
 }
 
 Refusal DeviceChild::give_up(const std::string& where)
 {
     hangs_ = true;
+    shared_->left_behind.add(object_, pid_);
     return {where, "",
             fmt::format("no answer within {} s; the request is left to the kernel, which gives it 60 s by default",
                         std::chrono::duration<double>(patience_.per_call).count()),
@@ -190,7 +200,7 @@ Result<void> DeviceChild::read_exactly(const std::string& where, std::uint8_t* t
     return {};
 }
 
-Result<FeatureReply> DeviceChild::ask(const std::string& where, const std::string& request, Deadline deadline)
+Result<FeatureReply> DeviceChild::ask(const std::string& where, const std::string& request)
 {
     if (hangs_)
         return Refusal{where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
@@ -200,6 +210,11 @@ Result<FeatureReply> DeviceChild::ask(const std::string& where, const std::strin
     if (::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
         return Refusal{where, "", program_ + " ended before it was asked", RefusalKind::failed};
 
+    return read_answer(where, patience_.deadline());
+}
+
+Result<FeatureReply> DeviceChild::read_answer(const std::string& where, Deadline deadline)
+{
     std::string text;
     for (std::uint8_t c = 0;;) {
         if (const auto read = read_exactly(where, &c, 1, deadline); !read)
@@ -229,20 +244,22 @@ Result<FeatureReply> DeviceChild::ask_drive(const std::string& where, const std:
     // The node goes to the child when that starts, so it is opened first; a tolerance can be read without it.
     if (const auto opened = open_node(); !opened)
         return opened.error();
-    return ask(where, request, patience_.deadline());
+    return ask(where, request);
 }
 
-Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const std::string& request)
+Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const std::string& request,
+                                              const StillWanted& still_wanted)
 {
-    const Deadline deadline = patience_.deadline();
-    auto turn = lane_->wait(where, deadline);
+    if (hangs_) // in an earlier call, which has nothing to do with the lane
+        return Refusal{where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
+    auto turn = shared_->lane.wait(where, name_, patience_.deadline());
     if (!turn)
         return turn.error();
-    auto reply = ask(where, request, deadline);
-    if (hangs_ && pid_ >= 0) {
-        turn->leave_behind(pid_, name_);
-        pid_ = -1; // The lane reaps it.
-    }
+    if (still_wanted && !still_wanted())
+        return Refusal{where, "", "not written, the wishes have changed meanwhile", RefusalKind::try_later};
+    auto reply = ask(where, request);
+    if (hangs_)
+        turn->leave_behind(object_);
     return reply;
 }
 
@@ -262,7 +279,7 @@ Result<FeatureReply> DeviceChild::get_feature(std::uint8_t feature, std::uint8_t
 
 Result<std::string> DeviceChild::read_attribute(const std::string& attribute)
 {
-    const auto reply = ask(name_ + ": " + attribute, "read-attribute " + attribute, patience_.deadline());
+    const auto reply = ask(name_ + ": " + attribute, "read-attribute " + attribute);
     if (!reply)
         return reply.error();
     return std::string(reply->buffer.begin(), reply->buffer.end());
@@ -276,10 +293,10 @@ Result<std::string> DeviceChild::read_tolerance()
     return std::string(reply->buffer.begin(), reply->buffer.end());
 }
 
-Result<void> DeviceChild::write_tolerance(const LatencyTolerance& tolerance)
+Result<void> DeviceChild::write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted)
 {
     const std::string text = tolerance.kernel_text();
-    const auto reply = ask_in_lane(fmt::format("{}: {}", name_, tolerance_attribute), "write-tolerance " + text);
+    const auto reply = ask_in_lane(fmt::format("{}: {}", name_, tolerance_attribute), "write-tolerance " + text, still_wanted);
     if (reply)
         return {};
     Refusal refusal = reply.error();

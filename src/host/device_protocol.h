@@ -8,7 +8,7 @@
 //     read-attribute PATH
 //     read-tolerance
 //     write-tolerance TEXT
-// Answers, one each, in order; LENGTH bytes follow the line:
+// Answers, one each, in order, and an `ok 0 0` before the first request; LENGTH bytes follow the line:
 //     ok RESULT LENGTH
 //     errno NUMBER 0
 //     status NUMBER 0

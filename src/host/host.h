@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ public:
     [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& below = ".") const = 0;
 };
 
+/// Whether what was decided is still what is wanted.
+using StillWanted = std::function<bool()>;
+
 /// What Get Features returned.
 struct FeatureReply {
     std::uint32_t result = 0;         ///< dword 0 of the completion
@@ -49,8 +53,9 @@ public:
     [[nodiscard]] virtual Result<std::string> read_attribute(const std::string& attribute) = 0;
     /// `power/pm_qos_latency_tolerance_us`. It sits behind one lock for all devices of the machine.
     [[nodiscard]] virtual Result<std::string> read_tolerance() = 0;
-    /// Success says that the kernel took the value, not that the drive follows it.
-    [[nodiscard]] virtual Result<void> write_tolerance(const LatencyTolerance& tolerance) = 0;
+    /// Success says that the kernel took the value, not that the drive follows it. `still_wanted` is asked once it is our turn
+    /// at the lock, which may be a minute later; empty: it is.
+    [[nodiscard]] virtual Result<void> write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted) = 0;
 };
 
 class Host {

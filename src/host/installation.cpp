@@ -7,16 +7,26 @@
 #include <system_error>
 
 namespace nvmepolicy {
+namespace {
+
+/// What systemd made for RuntimeDirectory= and its like: a list, of which the first is ours.
+std::string directory(const char* variable, const char* otherwise)
+{
+    const char* set = ::secure_getenv(variable);
+    const std::string_view list = set && *set ? set : otherwise;
+    return std::string(list.substr(0, list.find(':')));
+}
+
+} // namespace
 
 Installation this_installation()
 {
     std::error_code error;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-    Installation here{"/usr/lib/nvmepolicyd", "/run/nvmepolicyd"};
+    Installation here{"/usr/lib/nvmepolicyd", directory("RUNTIME_DIRECTORY", "/run/nvmepolicyd"),
+                      directory("STATE_DIRECTORY", "/var/lib/nvmepolicyd")};
     if (!error && program.has_parent_path())
         here.vendor_directory = (program.parent_path() / "../lib/nvmepolicyd").lexically_normal().string();
-    if (const char* directory = ::secure_getenv("RUNTIME_DIRECTORY"); directory && *directory)
-        here.runtime_directory = std::string_view(directory).substr(0, std::string_view(directory).find(':'));
     return here;
 }
 

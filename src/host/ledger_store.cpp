@@ -22,6 +22,12 @@ std::int64_t seconds_since_1970()
     return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
+/// Admits less than the other.
+bool lower(const LatencyTolerance& a, const LatencyTolerance& b)
+{
+    return a.limit() && (!b.limit() || *a.limit() < *b.limit());
+}
+
 } // namespace
 
 Result<std::unique_ptr<LedgerStore>> LedgerStore::open(std::string path)
@@ -60,17 +66,17 @@ std::optional<LedgerEntry> LedgerStore::find(const ControllerId& controller) con
 Result<void> LedgerStore::intend(const ToleranceChange& change)
 {
     const std::lock_guard lock(mutex_);
+    const bool known = ledger_.find(change.controller) != nullptr;
     LedgerEntry& entry = ledger_.at(change.controller);
-    // A new controller object starts with the kernel's default, and a value that somebody else put there meanwhile is what
-    // has to come back.
-    const bool untouched = entry.object != change.object || !(entry.is_ours(change.from) || entry.first == change.from);
-    if (untouched) {
-        entry.first = change.from;
+    if (!known || entry.object != change.object) { // A new controller object starts with the kernel's default.
+        entry = LedgerEntry{};
+        entry.controller = change.controller;
         entry.object = change.object;
-        entry.intended.clear();
-        entry.ours.reset();
-        entry.programmed_with.reset();
+        entry.first = change.from;
     }
+    // Where somebody else had lowered the value, theirs is as deep as we may leave the drive.
+    if (!entry.is_ours(change.from) && lower(change.from, entry.original()))
+        entry.lowered = change.from;
     entry.name = change.name;
     entry.origin = change.origin;
     const auto add = [&](const LatencyTolerance& value) {
@@ -86,6 +92,8 @@ Result<void> LedgerStore::intend(const ToleranceChange& change)
 Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParameters& parameters)
 {
     const std::lock_guard lock(mutex_);
+    if (!ledger_.find(change.controller))
+        return {}; // restored and forgotten meanwhile
     LedgerEntry& entry = ledger_.at(change.controller);
     entry.intended.clear();
     entry.ours = change.to;

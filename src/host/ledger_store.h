@@ -26,7 +26,7 @@ public:
     [[nodiscard]] std::optional<LedgerEntry> find(const ControllerId& controller) const;
 
     /// Before a write: what may be found in the file from now on. The value found first is kept from the
-    /// first time, unless somebody else has written since or the controller object is a new one.
+    /// first time, unless somebody else has lowered it since or the controller object is a new one.
     [[nodiscard]] Result<void> intend(const ToleranceChange& change);
     /// After a write that the kernel took: the value is ours from now on, and programmed with these parameters. What is found
     /// in the file instead, if anything is, somebody else has written since.

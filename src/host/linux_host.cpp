@@ -20,7 +20,7 @@ LinuxHost::LinuxHost(Patience patience, std::string device_program)
 LinuxHost::LinuxHost(const LinuxHost& same, Patience patience)
     : patience_(patience)
     , device_program_(same.device_program_)
-    , lane_(same.lane_)
+    , shared_(same.shared_)
 {
 }
 
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Directory>> LinuxHost::open_directory(const std::string& 
 std::unique_ptr<ControllerDevice> LinuxHost::open_device(const Directory& directory, const std::string& name)
 {
     const auto& sysfs = dynamic_cast<const SysfsDirectory&>(directory);
-    return std::make_unique<DeviceChild>(name, sysfs.descriptor(), device_program_, patience_, lane_);
+    return std::make_unique<DeviceChild>(name, sysfs.descriptor(), sysfs.object(), device_program_, patience_, shared_);
 }
 
 Patience patience_beyond_the_kernel()

@@ -2,9 +2,9 @@
 // The real machine.
 #pragma once
 
+#include "device_child.h"
 #include "host.h"
 #include "patience.h"
-#include "pm_qos_lane.h"
 
 namespace nvmepolicy {
 
@@ -23,7 +23,7 @@ public:
 private:
     Patience patience_;
     std::string device_program_;
-    std::shared_ptr<PmQosLane> lane_ = std::make_shared<PmQosLane>();
+    std::shared_ptr<DeviceChild::Shared> shared_ = std::make_shared<DeviceChild::Shared>();
 };
 
 /// Refuses where /sys/devices is mounted read-only, as in a container: nothing could be applied there.

@@ -36,14 +36,18 @@ struct Sighting {
 /// meanwhile gets state `deleting`, and refusals of kind `gone`.
 void observe_apst(Sighting& sighting);
 
-/// Reads what can be said of the controller's disks, through a device of its own: a frozen queue holds up nothing else.
-void observe_leaves(Host& host, Controller& controller);
+/// Reads what can be said of the controller's disks. To be done last: a frozen queue may hold it up, and with it everything
+/// that is asked of this device later.
+void observe_leaves(Sighting& sighting);
 
 /// Who the opened directory belongs to, read anew.
 [[nodiscard]] Result<ControllerId> observe_identity(const Directory& directory);
 
 /// Power source and module parameters. What cannot be read is taken as the kernel's default, and said in `complaints`.
 [[nodiscard]] Machine observe_machine(Host& host, std::vector<Refusal>& complaints);
+
+/// The module parameters alone. They may be changed at any time, and no event tells.
+void observe_parameters(Host& host, Machine& machine, std::vector<Refusal>& complaints);
 
 /// Subsystems with their controllers and heads, by links only: nvme-subsys0 need not hold nvme0.
 [[nodiscard]] std::vector<Subsystem> observe_subsystems(Host& host);

@@ -93,7 +93,9 @@ void read_apst_facts(Sighting& s)
     Controller& c = s.controller;
     if (!c.identify) {
         c.apst = c.identify.error();
-        c.tolerance = read_tolerance(s);
+        c.tolerance = c.identify.error().kind == RefusalKind::timed_out
+                          ? Result<std::optional<LatencyTolerance>>(c.identify.error())
+                          : read_tolerance(s);
         return;
     }
     // Asked first: a drive that does not answer this must not be let near the file, whose lock everybody shares.
@@ -249,11 +251,9 @@ Result<ControllerId> observe_identity(const Directory& directory)
     return id;
 }
 
-void observe_leaves(Host& host, Controller& controller)
+void observe_leaves(Sighting& s)
 {
-    const auto directory = host.open_directory("class/nvme/" + controller.name);
-    if (directory && (*directory)->object() == controller.object)
-        controller.leaves = leaves(**directory, *host.open_device(**directory, controller.name));
+    s.controller.leaves = leaves(*s.directory, *s.device);
 }
 
 void observe_apst(Sighting& s)

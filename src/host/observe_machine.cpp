@@ -25,6 +25,8 @@ std::optional<std::uint64_t> parameter(const Directory& parameters, const std::s
     return std::nullopt;
 }
 
+} // namespace
+
 void observe_parameters(Host& host, Machine& machine, std::vector<Refusal>& complaints)
 {
     const auto directory = host.open_directory("module/nvme_core/parameters");
@@ -43,6 +45,8 @@ void observe_parameters(Host& host, Machine& machine, std::vector<Refusal>& comp
         if (const auto flag = decode_flag(parameters.path() + "/force_apst", *raw))
             machine.force_apst = *flag;
 }
+
+namespace {
 
 std::string supply_attribute(const Directory& supplies, const std::string& supply, const std::string& name)
 {

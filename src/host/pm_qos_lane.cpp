@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "pm_qos_lane.h"
 
-#include <sys/wait.h>
 #include <thread>
 
 namespace nvmepolicy {
@@ -9,35 +8,40 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// True once our child has ended; it is reaped then.
-bool ended(int pid)
-{
-    return ::waitpid(pid, nullptr, WNOHANG) != 0;
-}
-
 } // namespace
 
-void PmQosLane::Turn::leave_behind(int pid, std::string controller)
+void PmQosLane::Turn::leave_behind(std::uint64_t controller_object)
 {
-    lane_->stuck_pid_ = pid;
-    lane_->stuck_controller_ = std::move(controller);
+    lane_->stuck_object_ = controller_object;
 }
 
-Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, Deadline deadline)
+void PmQosLane::set_inside(const std::string& controller)
+{
+    const std::lock_guard lock(names_);
+    inside_ = controller;
+}
+
+Refusal PmQosLane::waited_in_vain(const std::string& where)
+{
+    const std::lock_guard lock(names_);
+    return {where, "",
+            "waited in vain for the kernel's PM QoS lock: " + inside_
+                + " has not answered a command sent while the kernel holds it",
+            RefusalKind::timed_out};
+}
+
+Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, const std::string& controller, Deadline deadline)
 {
     std::unique_lock lock(mutex_, deadline);
     if (!lock)
-        return Refusal{where, "", "waited in vain for the kernel's PM QoS lock: another drive is being written to",
-                       RefusalKind::timed_out};
-    while (stuck_pid_ >= 0 && !ended(stuck_pid_)) {
+        return waited_in_vain(where);
+    while (stuck_object_ && left_behind_.waits_for(*stuck_object_)) {
         if (std::chrono::steady_clock::now() >= deadline)
-            return Refusal{where, "",
-                           "waited in vain for the kernel's PM QoS lock: " + stuck_controller_
-                               + " has not answered a command sent while the kernel holds it",
-                           RefusalKind::timed_out};
+            return waited_in_vain(where);
         std::this_thread::sleep_for(20ms);
     }
-    stuck_pid_ = -1;
+    stuck_object_.reset();
+    set_inside(controller);
     return Turn(*this, std::move(lock));
 }
 

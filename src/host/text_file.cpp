@@ -47,6 +47,9 @@ Result<void> replace_text_file(const std::string& path, std::string_view text)
     }
     if (::fsync(fd.get()) < 0 || ::rename(draft.c_str(), path.c_str()) < 0)
         return errno_refusal(path, "", errno);
+    const UniqueFd directory(::open(path.substr(0, path.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory && ::fsync(directory.get()) < 0) // The new name has to survive a crash too.
+        return errno_refusal(path, "", errno);
     return {};
 }
 

@@ -2,14 +2,17 @@
 // The one way from a look to a write: observe, decide, apply, verify. Put a breakpoint here and you have seen it all.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "host/breaker_store.h"
 #include "host/host.h"
 #include "host/ledger_store.h"
 #include "nvmepolicy/explain.h"
+#include "nvmepolicy/foreign.h"
 
 namespace nvmepolicy {
 
@@ -19,19 +22,37 @@ struct Circumstances {
     Policy policy;
     Wish wish;
     std::map<ControllerId, std::vector<MeasuredWake>> measured;
+    const BreakerStore* breaker = nullptr; ///< which drives are kept at their boot value; none: none
+};
+
+/// What a running service adds to a look: it remembers, and it may be stopped.
+struct Session {
+    BreakerStore* breaker = nullptr; ///< where a trial is announced
+    SessionMemory memory{};
+    Milliseconds now{0}; ///< time since boot
+    /// Counts the wishes. A look that was begun under an older one, and kept waiting by its drive, writes nothing any more.
+    const std::atomic<std::uint64_t>* wishes = nullptr;
+    std::uint64_t begun_under = 0;
+    bool claim = false; ///< somebody asked for our values: theirs does not stay
 };
 
 /// One controller after a look, and after what came of it.
 struct Outcome {
     std::string name;
+    Machine machine;                      ///< with the module parameters as they were at this look
     std::optional<Controller> controller; ///< none: it could not be identified, see `error`
     ControllerPolicy policy;
     ApstDecision decision;
     Verdict verdict;
     Plan plan;                    ///< what a reconcile would change now; after one: what it changed
+    bool superseded = false;      ///< nothing was written, since the wishes have changed meanwhile
     bool applied = false;         ///< the plan was carried out
     std::optional<Refusal> error; ///< what went wrong on the way
     std::vector<std::string> explanation;
+    /// The file holds a value of ours that lets the drive deeper than the one found first; none: it could not be read.
+    std::optional<bool> deeper_than_at_boot;
+    ForeignVerdict foreign;         ///< of a running service
+    LatencyTolerance foreign_value; ///< what somebody else had left, where foreign says something
 
     /// It has left or is on its way out: not a failure of ours.
     [[nodiscard]] bool gone() const;
@@ -40,10 +61,12 @@ struct Outcome {
 };
 
 /// Looks and decides; changes nothing.
-[[nodiscard]] Outcome look(Host& host, const std::string& name, const Circumstances& now, const LedgerStore& ledger);
+[[nodiscard]] Outcome look(Host& host, const std::string& name, const Circumstances& now, const LedgerStore& ledger,
+                           Session* session = nullptr);
 
 /// Looks, decides, applies and verifies. A table that does not follow is repaired once.
-[[nodiscard]] Outcome reconcile(Host& host, const std::string& name, const Circumstances& now, LedgerStore& ledger);
+[[nodiscard]] Outcome reconcile(Host& host, const std::string& name, const Circumstances& now, LedgerStore& ledger,
+                                Session* session = nullptr);
 
 /// What became of one ledger entry in a restore.
 struct Restored {

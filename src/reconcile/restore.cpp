@@ -57,7 +57,7 @@ Result<std::optional<Sighting>> find_controller(Host& host, const std::vector<Pr
 
 Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStore& ledger, const LedgerEntry& entry)
 {
-    Restored restored{entry.name, Restored::Result::failed, entry.first, {}, {}};
+    Restored restored{entry.name, Restored::Result::failed, entry.original(), {}, {}};
     const auto ended = [&](const Refusal& refusal) {
         restored.error = refusal;
         if (absent(refusal))
@@ -83,7 +83,7 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
     }
     const LatencyTolerance present = **controller.tolerance;
     restored.found = present;
-    if (present == entry.first) {
+    if (present == entry.original()) {
         restored.result = Restored::Result::already;
         return restored;
     }
@@ -96,7 +96,7 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
     change.object = entry.object;
     change.name = controller.name;
     change.from = present;
-    change.to = entry.first;
+    change.to = entry.original();
     change.origin = "restore";
     change.reason = "the value found before our first write";
     if (auto announced = ledger.intend(change); !announced)
@@ -110,12 +110,12 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
         return ended(written.error());
     if (!now)
         return ended(now.error());
-    if (now->has_value() && **now == entry.first) {
+    if (now->has_value() && **now == entry.original()) {
         restored.result = Restored::Result::put_back;
         return restored;
     }
     return ended(Refusal{controller.name + ": " + tolerance_attribute, now->has_value() ? (**now).kernel_text() : std::string{},
-                         "was written " + entry.first.kernel_text() + " and reads otherwise", RefusalKind::failed});
+                         "was written " + entry.original().kernel_text() + " and reads otherwise", RefusalKind::failed});
 }
 
 } // namespace
@@ -128,7 +128,7 @@ std::vector<Restored> restore(Host& host, LedgerStore& ledger)
     for_each_in_parallel(all.size(), [&](std::size_t i) {
         const LedgerEntry& entry = entries[i];
         all[i] = there ? restore_entry(host, *there, ledger, entry)
-                       : Restored{entry.name, Restored::Result::failed, entry.first, {}, there.error()};
+                       : Restored{entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
         if (all[i].result == Restored::Result::failed)
             return;
         if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {

@@ -5,10 +5,12 @@
 #include "parallel.h"
 
 namespace nvmepolicy {
-Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, Intent intent, const std::optional<std::string>& only)
+Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const BreakerStore& breaker, Intent intent,
+                const std::optional<std::string>& only)
 {
     Round round;
     round.circumstances.policy = policy;
+    round.circumstances.breaker = &breaker;
     round.circumstances.wish.profile = policy.daemon.profile.value;
     round.circumstances.machine = observe_machine(host, round.complaints);
 
@@ -22,11 +24,8 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, Intent in
 
     round.outcomes.resize(names.size());
     for_each_in_parallel(names.size(), [&](std::size_t i) {
-        Outcome& outcome = round.outcomes[i];
-        outcome = intent == Intent::look ? look(host, names[i], round.circumstances, ledger)
-                                         : reconcile(host, names[i], round.circumstances, ledger);
-        if (outcome.controller)
-            observe_leaves(host, *outcome.controller);
+        round.outcomes[i] = intent == Intent::look ? look(host, names[i], round.circumstances, ledger)
+                                                   : reconcile(host, names[i], round.circumstances, ledger);
     });
     round.subsystems = observe_subsystems(host);
     return round;

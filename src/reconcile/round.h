@@ -18,7 +18,7 @@ enum class Intent { look, reconcile };
 
 /// Looks at (and, with Intent::reconcile, changes) every controller, or only `only`. A few at a time; the PM QoS file one
 /// at a time. `policy.daemon.profile` is the profile.
-[[nodiscard]] Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, Intent intent,
+[[nodiscard]] Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const BreakerStore& breaker, Intent intent,
                               const std::optional<std::string>& only = std::nullopt);
 
 } // namespace nvmepolicy

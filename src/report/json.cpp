@@ -102,7 +102,7 @@ Json apst_json(const Outcome& o)
          outlook.idle_power ? Json(outlook.idle_power_is_maximum ? "max_power" : "idle_power") : Json(nullptr)},
         {"verified", o.verdict.verified()},
         {"inferred_quirk", or_null(o.verdict.inferred_quirk)},
-        {"breaker_tripped", false},
+        {"breaker_tripped", d.breaker_tripped},
         {"reason", o.verdict.reason},
         {"predicted_table", supported ? entries_json(d.predicted.feature, state_count(c)) : Json(nullptr)},
         {"actual_table", actual ? entries_json(*actual, state_count(c)) : Json(nullptr)},
@@ -157,7 +157,7 @@ Json controller_json(const Outcome& o)
             {"apst", apst_json(o)},
             {"write_cache", write_cache_json(o)},
             {"multipath", {{"weight", nullptr}, {"throughput_bytes_per_second", nullptr}, {"throughput_source", nullptr}}},
-            {"breaker_tripped", false},
+            {"breaker_tripped", o.decision.breaker_tripped},
             {"inferred_quirk", or_null(o.verdict.inferred_quirk)},
             {"last_error", text_or_null(error)}};
 }

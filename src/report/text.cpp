@@ -63,6 +63,7 @@ std::string verdict_word(const Outcome& o)
     case Agreement::awaits_change: return "not applied";
     case Agreement::parameters_moved: return "next time";
     case Agreement::table_differs: return "NO";
+    case Agreement::left_to_another: return "overridden";
     case Agreement::ignored: return "NO (NPSS)";
     case Agreement::unread: break;
     }

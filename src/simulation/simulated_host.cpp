@@ -95,7 +95,7 @@ std::vector<std::string> children(const std::map<std::string, std::string>& all,
 
 class SimulatedDirectory : public Directory {
 public:
-    SimulatedDirectory(SimulatedHost& host, std::string path, std::weak_ptr<SimulatedController> controller,
+    SimulatedDirectory(SimulatedHost& host, const std::string& path, std::weak_ptr<SimulatedController> controller,
                        std::optional<std::map<std::string, std::string>> fixed)
         : host_(host)
         , path_("/sys/" + path)
@@ -191,9 +191,12 @@ public:
     {
         return with<std::string>("read-tolerance", [](SimulatedController& c) { return c.tolerance.kernel_text() + "\n"; });
     }
-    [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance) override
+    [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted) override
     {
-        const auto done = with<bool>("write-tolerance", [&](SimulatedController& c) {
+        const auto done = with<bool>("write-tolerance", [&](SimulatedController& c) -> Result<bool> {
+            if (still_wanted && !still_wanted())
+                return Refusal{name_, tolerance.kernel_text(), "not written, the wishes have changed meanwhile",
+                               RefusalKind::try_later};
             host_.write_tolerance(c, tolerance);
             return true;
         });

@@ -620,7 +620,7 @@ TEST(ARound, LooksAtEveryDriveAndWritesToEachOnce)
     simulated.find("nvme3")->faults["identify"] = refusal_of(RefusalKind::try_later);
     simulated.find("nvme4")->state = ControllerState::dead;
     LedgerStore ledger;
-    const Round round = run_round(simulated, {}, ledger, Intent::reconcile);
+    const Round round = run_round(simulated, {}, ledger, BreakerStore{}, Intent::reconcile);
     ASSERT_EQ(round.outcomes.size(), 40U);
     EXPECT_TRUE(round.complaints.empty());
     EXPECT_EQ(round.subsystems.size(), 40U);
@@ -640,7 +640,7 @@ TEST(ARound, OfOneDriveLeavesTheOthersAlone)
     static_cast<void>(simulated.add(evo_plus()));
     static_cast<void>(simulated.add(evo_plus()));
     LedgerStore ledger;
-    const Round round = run_round(simulated, {}, ledger, Intent::reconcile, "nvme1");
+    const Round round = run_round(simulated, {}, ledger, BreakerStore{}, Intent::reconcile, "nvme1");
     EXPECT_EQ(round.outcomes.size(), 1U);
     EXPECT_EQ(simulated.find("nvme0")->tolerance, us(100000));
     EXPECT_EQ(simulated.find("nvme1")->tolerance, us(25000));
@@ -650,7 +650,7 @@ TEST(ARound, WithoutDrivesIsEmpty)
 {
     SimulatedHost simulated;
     LedgerStore ledger;
-    const Round round = run_round(simulated, {}, ledger, Intent::reconcile);
+    const Round round = run_round(simulated, {}, ledger, BreakerStore{}, Intent::reconcile);
     EXPECT_TRUE(round.outcomes.empty());
     EXPECT_TRUE(round.complaints.empty());
 }
@@ -663,7 +663,7 @@ TEST(ARound, OnBatteryTakesTheBoundOnBattery)
     LedgerStore ledger;
     Policy policy;
     policy.daemon.profile.value = "performance";
-    const Round round = run_round(simulated, policy, ledger, Intent::reconcile);
+    const Round round = run_round(simulated, policy, ledger, BreakerStore{}, Intent::reconcile);
     EXPECT_EQ(round.circumstances.machine.power_source, PowerSource::battery);
     EXPECT_EQ(drive.tolerance, us(10000));
 }

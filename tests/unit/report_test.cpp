@@ -17,7 +17,7 @@ struct Bench {
     {
         Policy policy;
         policy.daemon.profile.value = profile;
-        return run_round(host, policy, ledger, intent);
+        return run_round(host, policy, ledger, BreakerStore{}, intent);
     }
 };
 
@@ -123,7 +123,7 @@ TEST(StatusJson, HasNullForUnreportedFigures)
 TEST(StatusJson, OfAControllerThatLeftSaysGone)
 {
     Bench bench;
-    const Round round = run_round(bench.host, {}, bench.ledger, Intent::look, "nvme7");
+    const Round round = run_round(bench.host, {}, bench.ledger, BreakerStore{}, Intent::look, "nvme7");
     const Json c = status_json(round, true)["controllers"][0];
     EXPECT_EQ(c["name"], "nvme7");
     EXPECT_EQ(c["state"], "gone");

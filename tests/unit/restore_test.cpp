@@ -55,15 +55,17 @@ TEST(ARestore, PutsBackWhatWasThere)
     EXPECT_TRUE(bench.restore().empty()) << "there is nothing left to do";
 }
 
-TEST(ARestore, AfterSomebodyElseWasOverwrittenPutsBackTheirs)
+TEST(ARestore, AfterSomebodyElseWasOverwrittenPutsBackTheLowerOfBoth)
 {
-    Bench bench;
-    static_cast<void>(bench.reconcile());
-    bench.simulated.write_tolerance(bench.drive, us(60000)); // higher, so it is lowered again
-    static_cast<void>(bench.reconcile());
-    ASSERT_EQ(bench.drive.tolerance, us(25000));
-    EXPECT_EQ(results(bench.restore()), std::vector{Result::put_back});
-    EXPECT_EQ(bench.drive.tolerance, us(60000));
+    for (const auto& [theirs, back] : {std::pair{us(60000), us(60000)}, std::pair{us(200000), us(100000)}}) {
+        Bench bench;
+        static_cast<void>(bench.reconcile());
+        bench.simulated.write_tolerance(bench.drive, theirs); // above the bound, so it is lowered again
+        static_cast<void>(bench.reconcile());
+        ASSERT_EQ(bench.drive.tolerance, us(25000));
+        EXPECT_EQ(results(bench.restore()), std::vector{Result::put_back});
+        EXPECT_EQ(bench.drive.tolerance, back);
+    }
 }
 
 TEST(ARestore, OfAControllerThatWasMadeAnewLeavesItAlone)

@@ -3,7 +3,9 @@
 // change the world behind it, or to end the program there. So "at every step" is a loop over numbers.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <variant>
@@ -42,8 +44,16 @@ public:
 
     Answer note(const std::string& call)
     {
+        const std::lock_guard lock(mutex_); // a round and a restore ask from several threads
         calls.push_back(call);
         return before ? before(call, calls.size() - 1) : Answer{};
+    }
+    void note_write(const std::string& write)
+    {
+        const std::lock_guard lock(mutex_);
+        writes.push_back(write);
+        if (after_write)
+            after_write();
     }
     [[nodiscard]] std::size_t count(const std::string& call) const
     {
@@ -52,6 +62,7 @@ public:
 
 private:
     Host& behind_;
+    std::recursive_mutex mutex_; ///< what is called in between may ask again
 };
 
 class WatchedDirectory : public Directory {
@@ -128,17 +139,14 @@ public:
             return *text;
         return behind_->read_tolerance();
     }
-    [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance) override
+    [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted) override
     {
         Answer answer = host_.note("write-tolerance " + tolerance.kernel_text());
         if (auto* refusal = std::get_if<Refusal>(&answer))
             return *refusal;
-        auto written = behind_->write_tolerance(tolerance);
-        if (written) {
-            host_.writes.push_back(name_ + " " + tolerance.kernel_text());
-            if (host_.after_write)
-                host_.after_write();
-        }
+        auto written = behind_->write_tolerance(tolerance, still_wanted);
+        if (written)
+            host_.note_write(name_ + " " + tolerance.kernel_text());
         return written;
     }
 

@@ -106,3 +106,22 @@ configure() {		# the configuration file from standard input
 	cat >/etc/nvmepolicyd/nvmepolicyd.toml
 }
 exit_code() { equal "$code" "$1" || { cat /tmp/once.out; return 1; }; }
+
+# --- the running service -------------------------------------------------------------------------------------------------
+
+start_service() {	# OPTIONS…: in the background; log in /tmp/service.log, pid in $service
+	nvmepolicyd "$@" >/tmp/service.log 2>&1 &
+	service=$!
+	wait_for 10 "grep -q started /tmp/service.log"
+}
+reload() { kill -HUP $service; }
+stop_service() {	# its exit code in $code
+	kill -TERM $service
+	wait $service
+	code=$?
+}
+now_ms() { awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime; }	# hundredths of a second are what it has
+tasks() {		# voluntary context switches of all its threads
+	cat /proc/$service/task/*/status | awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n }'
+}
+pss() { awk '/^Pss:/ { print $2 }' /proc/$service/smaps_rollup; }

@@ -8,6 +8,8 @@
     #: modules NAME …       more kernel modules; test_power is the only one so far
     #: qemu ARGUMENTS       more of the machine
     #: udev                 run systemd-udevd
+    #: systemd              boot Debian with systemd (make-root-image), and our programs and files installed in it
+    #: package              with systemd: the Debian package instead, as /rig/nvmepolicyd.deb, not installed
     #: without-programs     the case tests the rig, not our programs
     #: time SECONDS         limit of one boot (default 180)
 """
@@ -16,14 +18,14 @@ import re
 
 from . import HERE, RigError
 
-KEYS = {"drives", "late", "scenario", "boot", "modules", "qemu", "udev", "without-programs", "time"}
+KEYS = {"drives", "late", "scenario", "boot", "modules", "qemu", "udev", "systemd", "package", "without-programs", "time"}
 DRIVE_DIRECTORIES = (os.path.join(os.path.dirname(HERE), "drives"), os.path.join(HERE, "drives"))
 
 
 class Case:
     def __init__(self, path):
         self.name = os.path.splitext(os.path.basename(path))[0]
-        self.path = path if os.path.exists(path) else os.path.join(HERE, "cases", self.name + ".sh")
+        self.path = path if os.path.isfile(path) else os.path.join(HERE, "cases", self.name + ".sh")
         if not os.path.exists(self.path):
             raise RigError(f"no case {path}")
         self.declared = {}

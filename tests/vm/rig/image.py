@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The guest's root file system: busybox, python, nvme-cli, fio, udev and the kernel's modules, packed for the kernel to
-unpack into memory. The part that does not change between runs is kept in the cache."""
+unpack into memory. The part that does not change between runs is kept in the cache. Where a root image follows, busybox and
+modules are enough."""
 import fcntl
 import glob
 import hashlib
@@ -12,8 +13,10 @@ import subprocess
 import tempfile
 
 from . import CACHE, HERE, RigError
+from .kernels import ROOT_MODULES
 
-PROGRAMS = ("/usr/sbin/nvme", "/usr/bin/fio", "/usr/bin/kmod", "/usr/bin/bash")
+KMOD = "/usr/bin/kmod"
+PROGRAMS = ("/usr/sbin/nvme", "/usr/bin/fio", KMOD, "/usr/bin/bash")
 GUEST_FILES = sorted(os.listdir(f"{HERE}/guest"))
 KEPT_IMAGES = 6
 
@@ -36,10 +39,11 @@ def libraries_of(path):
 
 
 class Tree:
-    """A directory that becomes a root file system with merged /usr."""
+    """A directory that becomes a root file system with merged /usr. Libraries go to another one where that is given."""
 
-    def __init__(self, root):
+    def __init__(self, root, libraries=None):
         self.root = root
+        self.libraries = Tree(libraries) if libraries else self
 
     def make_base(self):
         for path in ("usr/bin usr/sbin usr/lib usr/lib64 proc sys dev run tmp etc/nvme bb rig share root var/lib var/log"
@@ -68,7 +72,7 @@ class Tree:
             raise RigError(f"no {source} on this machine: run scripts/setup")
         self.file(source, path)
         for library in libraries_of(os.path.realpath(source)):
-            self.file(library)
+            self.libraries.file(library)
 
     def tree(self, source, path, without=()):
         for base, directories, files in os.walk(source):
@@ -95,9 +99,9 @@ class Tree:
                            stdin=names.stdout, stdout=file, check=True)
 
 
-def add_modules(tree, kernel, replacements):
+def add_modules(tree, kernel, replacements, also):
     directory = f"/lib/modules/{kernel.release}"
-    for name, source in kernel.modules(replacements).items():
+    for name, source in kernel.modules(replacements, also).items():
         place = tree.place(f"{directory}/kernel/{name}.ko")
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with (lzma.open if source.endswith(".xz") else open)(source, "rb") as packed, open(place, "wb") as file:
@@ -128,21 +132,22 @@ def add_udev(tree):
     tree.tree(package + "/lib/udev", "/usr/lib/udev", without=("hwdb.d",))
 
 
-def build_base(root, kernel, replacements):
+def build_base(root, kernel, replacements, systemd):
     tree = Tree(root)
     tree.make_base()
-    add_modules(tree, kernel, replacements)
+    add_modules(tree, kernel, replacements, ROOT_MODULES if systemd else ())
     tree.file("/bin/busybox", "/bb/busybox")
     applets = subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split()
     for applet in set(applets) - {"busybox"}:
         tree.link("/bb/busybox", "/bb/" + applet)
     tree.link("/bb/busybox", "/usr/bin/sh")
-    for program in PROGRAMS:
+    for program in (KMOD,) if systemd else PROGRAMS:
         tree.program(program)
     for tool in ("modprobe", "depmod", "lsmod", "rmmod", "insmod", "modinfo"):
         tree.link("../bin/kmod", "/usr/sbin/" + tool)
-    add_udev(tree)
-    add_python(tree)
+    if not systemd:
+        add_udev(tree)
+        add_python(tree)
     for name, text in ETC.items():
         with open(os.path.join(root, "etc", name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -153,10 +158,10 @@ def build_base(root, kernel, replacements):
     return tree
 
 
-def base_image(kernel, replacements):
+def base_image(kernel, replacements, systemd):
     """The unchanging part, named after everything that goes into it."""
     inputs = [__file__, f"{HERE}/rig/kernels.py", *PROGRAMS, *replacements] + [f"{HERE}/guest/{f}" for f in GUEST_FILES]
-    digest = hashlib.sha256(repr((kernel.directory, kernel.release)).encode())
+    digest = hashlib.sha256(repr((kernel.directory, kernel.release, systemd)).encode())
     for path in inputs:
         if not os.path.exists(path):
             raise RigError(f"no {path} on this machine: run scripts/setup")
@@ -169,7 +174,7 @@ def base_image(kernel, replacements):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.exists(image):
             with tempfile.TemporaryDirectory(dir=directory) as root:
-                build_base(root, kernel, replacements).pack(image + ".part")
+                build_base(root, kernel, replacements, systemd).pack(image + ".part")
             os.rename(image + ".part", image)
         os.utime(image)
         for old in sorted(glob.glob(directory + "/*.cpio"), key=os.path.getmtime)[:-KEPT_IMAGES]:

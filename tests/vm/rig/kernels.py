@@ -10,6 +10,8 @@ from . import CACHE, RigError
 # What every guest gets; names that a kernel has built in are fine.
 MODULES = ("nvme nvme-tcp nvme-fabrics virtio_pci virtio_net 9p 9pnet_virtio af_packet crc32c_generic crc32c-intel "
            "uhid hid-generic").split()
+# To find and mount a root file system.
+ROOT_MODULES = ("virtio_blk", "ext4")
 # Debian's configurations build these in, and modules.builtin does not always say so under that name.
 ALWAYS_BUILT_IN = ("af_packet", "virtio_pci")
 
@@ -26,7 +28,7 @@ class Kernel:
             if images:
                 break
         else:
-            raise RigError(f"no kernel {name!r} in {CACHE}: run scripts/setup (or tests/vm/fetch-kernels)")
+            raise RigError(f"no kernel {name!r} in {CACHE}: run scripts/setup test (or tests/vm/fetch-kernels)")
         self.name, self.directory, self.image = name, os.path.realpath(directory), images[-1]
         self.release = os.path.basename(self.image)[len("vmlinuz-"):]
         self.modules_directory = os.path.join(self.directory, "lib/modules", self.release)
@@ -34,11 +36,11 @@ class Kernel:
     def test_power(self):
         path = os.path.join(CACHE, "test-power", self.name, "test_power.ko")
         if not os.path.exists(path):
-            raise RigError(f"no {path}: run scripts/setup (or tests/vm/fetch-kernels)")
+            raise RigError(f"no {path}: run scripts/setup test (or tests/vm/fetch-kernels)")
         return path
 
-    def modules(self, replacements):
-        """{name: file} of MODULES and of `replacements` (files that win over the kernel's own), dependencies included."""
+    def modules(self, replacements, also=()):
+        """{name: file} of MODULES, `also` and `replacements` (files that win over the kernel's own), dependencies included."""
         table = os.path.join(self.modules_directory, "modules.dep")
         if not os.path.exists(table) or not os.path.getsize(table):
             subprocess.run(["depmod", "-b", self.directory, self.release], check=True)
@@ -51,7 +53,7 @@ class Kernel:
         with open(os.path.join(self.modules_directory, "modules.builtin"), encoding="utf-8") as file:
             built_in = {module_name(line.strip()) for line in file} | set(ALWAYS_BUILT_IN)
 
-        wanted, todo = {}, [m.replace("-", "_") for m in MODULES] + [module_name(path) for path in replacements]
+        wanted, todo = {}, [m.replace("-", "_") for m in (*MODULES, *also)] + [module_name(path) for path in replacements]
         while todo:
             name = todo.pop()
             if name in wanted or (name in built_in and name not in files):

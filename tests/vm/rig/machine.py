@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from . import image
+from . import CACHE, RigError, image
 from .kernels import Kernel
 from .target import Target, stop
 
@@ -46,12 +46,15 @@ class Machine:
     """Options of a run; `run(script)` does it."""
 
     def __init__(self, kernel, out, *, scenario=None, replacements=(), add=(), append="", qemu="", environment=None,
-                 arguments=(), udev=False, time_limit=180.0, memory_mib=1024, processors=1, echo=True):
+                 arguments=(), udev=False, systemd=False, time_limit=180.0, memory_mib=1024, processors=1, echo=True):
         self.kernel, self.out = Kernel(kernel), os.path.abspath(out)
         self.scenario, self.replacements, self.add = scenario, list(replacements), list(add)
         self.append, self.qemu, self.time_limit, self.echo = append, shlex.split(qemu), time_limit, echo
-        self.environment = {**(environment or {}), "VM_UDEV": str(int(udev)), "VM_KERNEL": kernel,
-                            "VM_RELEASE": self.kernel.release}
+        self.environment = {**(environment or {}), "VM_UDEV": str(int(udev)), "VM_SYSTEMD": str(int(systemd)),
+                            "VM_KERNEL": kernel, "VM_RELEASE": self.kernel.release}
+        self.root_image = os.path.join(CACHE, "root.ext4") if systemd else None
+        if systemd and not os.path.exists(self.root_image):
+            raise RigError(f"no {self.root_image}: run scripts/setup test (or tests/vm/make-root-image)")
         self.arguments, self.memory_mib, self.processors = arguments, memory_mib, processors
         self.lines, self.seconds_to_start = [], None
 
@@ -80,7 +83,7 @@ class Machine:
         return code
 
     def write_initramfs(self, script):
-        base = image.base_image(self.kernel, self.replacements)
+        base = image.base_image(self.kernel, self.replacements, bool(self.root_image))
         with tempfile.TemporaryDirectory(dir=self.out) as root:
             os.mkdir(root + "/rig")
             shutil.copy(script, root + "/rig/script")
@@ -89,22 +92,28 @@ class Machine:
                 for name, value in self.environment.items():
                     file.write(f"export {name}={shlex.quote(value)}\n")
                 file.write("set -- " + shlex.join(self.arguments) + "\n")
-            tree = image.Tree(root)
+            # A root image has libraries of its own, which win.
+            added = image.Tree(root + "/overlay", root + "/overlay-libraries") if self.root_image else image.Tree(root)
             for what in self.add:
-                tree.add(what)
-            tree.pack(self.out + "/overlay")
+                added.add(what)
+            image.Tree(root).pack(self.out + "/overlay")
         image.join([base, self.out + "/overlay"], self.out + "/initramfs")
         os.unlink(self.out + "/overlay")
 
     def qemu_command(self):
+        command_line, root = COMMAND_LINE, []
+        if self.root_image:
+            command_line += " systemd.show_status=0"
+            root = ["-drive", f"file={self.root_image},if=none,id=root,format=raw,snapshot=on",
+                    "-device", "virtio-blk-pci,drive=root"]
         return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(self.memory_mib),
                 "-smp", str(self.processors), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                "-kernel", self.kernel.image, "-initrd", self.out + "/initramfs", "-append", f"{COMMAND_LINE} {self.append}",
+                "-kernel", self.kernel.image, "-initrd", self.out + "/initramfs", "-append", f"{command_line} {self.append}",
                 "-chardev", f"file,id=console,path={self.out}/console.log", "-serial", "chardev:console",
                 "-serial", "stdio", "-monitor", f"unix:{self.out}/monitor.sock,server,nowait",
                 "-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci",
                 "-fsdev", f"local,id=share,path={self.out}/share,security_model=none",
-                "-device", "virtio-9p-pci,fsdev=share,mount_tag=share", *self.qemu]
+                "-device", "virtio-9p-pci,fsdev=share,mount_tag=share", *root, *self.qemu]
 
     def follow(self, qemu):
         """Reads the script's output until it ends."""

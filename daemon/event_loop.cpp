@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "event_loop.h"
+
+#include <cerrno>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <system_error>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+namespace nvmepolicy {
+namespace {
+
+void check(int result, const char* what)
+{
+    if (result < 0)
+        throw std::system_error(-result, std::generic_category(), what);
+}
+
+/// The callback may drop its own source, and with it the userdata; so a copy of it runs.
+int call(void* userdata)
+{
+    const EventLoop::Callback callback = *static_cast<EventLoop::Callback*>(userdata);
+    callback();
+    return 0;
+}
+
+int on_io(sd_event_source*, int, std::uint32_t, void* userdata)
+{
+    return call(userdata);
+}
+int on_signal_event(sd_event_source*, const signalfd_siginfo*, void* userdata)
+{
+    return call(userdata);
+}
+int on_time(sd_event_source*, std::uint64_t, void* userdata)
+{
+    return call(userdata);
+}
+int on_defer(sd_event_source*, void* userdata)
+{
+    return call(userdata);
+}
+
+/// Ties the callback's life to the source's.
+EventLoop::Source own(sd_event_source* source, EventLoop::Callback callback)
+{
+    sd_event_source_set_userdata(source, new EventLoop::Callback(std::move(callback)));
+    sd_event_source_set_destroy_callback(source, [](void* userdata) { delete static_cast<EventLoop::Callback*>(userdata); });
+    return EventLoop::Source(source);
+}
+
+} // namespace
+
+void EventLoop::Unref::operator()(sd_event_source* source) const
+{
+    sd_event_source_disable_unref(source);
+}
+
+EventLoop::EventLoop()
+{
+    check(sd_event_new(&event_), "sd_event_new");
+    wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    check(wake_ < 0 ? -errno : 0, "eventfd");
+    wake_source_ = on_readable(wake_, [this] { run_posted(); });
+}
+
+EventLoop::~EventLoop()
+{
+    wake_source_.reset();
+    ::close(wake_);
+    sd_event_unref(event_);
+}
+
+EventLoop::Source EventLoop::on_readable(int descriptor, Callback callback)
+{
+    sd_event_source* source = nullptr;
+    check(sd_event_add_io(event_, &source, descriptor, EPOLLIN, on_io, nullptr), "sd_event_add_io");
+    return own(source, std::move(callback));
+}
+
+EventLoop::Source EventLoop::on_signal(int signal, Callback callback)
+{
+    sd_event_source* source = nullptr;
+    check(sd_event_add_signal(event_, &source, signal, on_signal_event, nullptr), "sd_event_add_signal");
+    return own(source, std::move(callback));
+}
+
+EventLoop::Source EventLoop::after(std::chrono::milliseconds delay, Callback callback)
+{
+    sd_event_source* source = nullptr;
+    const auto microseconds = static_cast<std::uint64_t>(std::chrono::microseconds(delay).count());
+    check(sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, microseconds, 0, on_time, nullptr),
+          "sd_event_add_time_relative");
+    return own(source, std::move(callback));
+}
+
+EventLoop::Source EventLoop::soon(Callback callback)
+{
+    sd_event_source* source = nullptr;
+    check(sd_event_add_defer(event_, &source, on_defer, nullptr), "sd_event_add_defer");
+    // Behind everything that has happened already, so that a burst is seen whole.
+    check(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE), "sd_event_source_set_priority");
+    return own(source, std::move(callback));
+}
+
+void EventLoop::post(Callback callback)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        posted_.push_back(std::move(callback));
+    }
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(wake_, &one, sizeof one)); // Fails only when a wake-up is pending already.
+}
+
+void EventLoop::run_posted()
+{
+    std::uint64_t count = 0;
+    static_cast<void>(::read(wake_, &count, sizeof count));
+    std::vector<Callback> posted;
+    {
+        const std::lock_guard lock(mutex_);
+        posted.swap(posted_);
+    }
+    for (const Callback& callback : posted)
+        callback();
+}
+
+void EventLoop::serve_watchdog()
+{
+    check(sd_event_set_watchdog(event_, 1), "sd_event_set_watchdog");
+}
+
+int EventLoop::run()
+{
+    const int code = sd_event_loop(event_);
+    check(code, "sd_event_loop");
+    return code;
+}
+
+void EventLoop::exit(int code)
+{
+    check(sd_event_exit(event_, code), "sd_event_exit");
+}
+
+} // namespace nvmepolicy

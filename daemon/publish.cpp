@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "publish.h"
+
+#include <fmt/format.h>
+
+namespace nvmepolicy {
+namespace {
+
+constexpr Milliseconds window{60'000};
+constexpr int most_lines_in_window = 10; ///< of one controller
+
+std::string identity_of(const Controller& c)
+{
+    return fmt::format("{}, serial {}, firmware {}", c.model.empty() ? "unnamed model" : c.model,
+                       c.id.serial.empty() ? "-" : c.id.serial, c.firmware.empty() ? "-" : c.firmware);
+}
+
+JournalLine about(LogLevel level, Happening happening, std::string text)
+{
+    return {level, happening, std::move(text), {}};
+}
+
+/// Somewhere in this look an answer did not come.
+bool timed_out(const Outcome& o)
+{
+    const auto is = [](const Refusal& refusal) { return refusal.kind == RefusalKind::timed_out; };
+    if (o.error && is(o.error.value()))
+        return true;
+    if (!o.controller)
+        return false;
+    const Controller& c = *o.controller;
+    return (!c.identify && is(c.identify.error())) || (!c.apst && is(c.apst.error()))
+           || (!c.tolerance && is(c.tolerance.error()));
+}
+
+JournalLine change_line(const Outcome& o, const ToleranceChange& c)
+{
+    const std::string result = o.error ? o.error->text() : o.verdict.reason;
+    JournalLine line =
+        about(o.in_order() ? LogLevel::info : LogLevel::warning, Happening::changed,
+              fmt::format("{}: latency tolerance {} -> {}{} ({}): {}; {}", o.name, c.from.kernel_text(),
+                          c.through ? c.through->kernel_text() + " -> " : "", c.to.kernel_text(), c.origin, c.reason, result));
+    line.fields = {{"ATTRIBUTE", tolerance_attribute},
+                   {"FROM", c.from.kernel_text()},
+                   {"TO", c.to.kernel_text()},
+                   {"ORIGIN", c.origin},
+                   {"REASON", c.reason}};
+    return line;
+}
+
+} // namespace
+
+void Publisher::line(Said& said, Milliseconds now, const std::string& name, JournalLine line)
+{
+    if (now - said.window >= window) {
+        said.window = now;
+        said.lines_in_window = 0;
+    }
+    if (++said.lines_in_window > most_lines_in_window) {
+        ++said.suppressed;
+        return;
+    }
+    if (said.suppressed > 0)
+        line.text += fmt::format(" ({} lines about it were left out)", std::exchange(said.suppressed, 0));
+    line.fields.emplace_back("NVME_CONTROLLER", name);
+    journal_.say(line);
+}
+
+void Publisher::outcome(const Outcome& o, Milliseconds now)
+{
+    Said& said = said_[o.name];
+    if (said.stuck && !timed_out(o)) {
+        said.stuck = false;
+        line(said, now, o.name, about(LogLevel::info, Happening::answered, o.name + ": answers again"));
+    }
+    if (o.controller) {
+        const std::string identity = identity_of(*o.controller);
+        if (identity != said.identity) {
+            std::string text = fmt::format("{}: {}", o.name, identity);
+            const auto& ceiling = o.decision.ceiling;
+            if (ceiling && ceiling->binds && !ceiling->lifted && o.decision.support == ApstSupport::supported)
+                text += fmt::format("; LIMITED by {}, set before us", ceiling->source);
+            said.identity = identity;
+            said.verdict.clear();
+            line(said, now, o.name, about(LogLevel::info, Happening::appeared, std::move(text)));
+        }
+    }
+    if (o.foreign.news && o.controller) {
+        JournalLine foreign = about(LogLevel::warning, Happening::foreign_write,
+                                    fmt::format("{}: somebody else set the latency tolerance to {}, ours was {}; {}", o.name,
+                                                o.foreign_value.kernel_text(), o.decision.tolerance.kernel_text(),
+                                                o.foreign.stand == ForeignStand::yield
+                                                    ? "theirs stays until the profile or the configuration changes"
+                                                    : "ours is written again"));
+        foreign.fields = {{"ATTRIBUTE", tolerance_attribute},
+                          {"FROM", o.decision.tolerance.kernel_text()},
+                          {"TO", o.foreign_value.kernel_text()}};
+        line(said, now, o.name, std::move(foreign));
+    }
+    const bool tried = o.applied || o.error; // A dry run has only a plan, and its verdict says so.
+    for (const Change& change : o.plan.changes)
+        if (tried)
+            line(said, now, o.name, change_line(o, std::get<ToleranceChange>(change)));
+
+    std::string verdict;
+    if (!o.in_order() && !o.gone())
+        verdict = o.error ? o.error->text() : o.verdict.reason;
+    if (verdict == said.verdict)
+        return;
+    const bool told = (tried && !o.plan.empty()) || o.foreign.news; // in the line of the change
+    if (!told && !verdict.empty())
+        line(said, now, o.name, about(LogLevel::warning, Happening::not_verified, fmt::format("{}: {}", o.name, verdict)));
+    else if (!told)
+        line(said, now, o.name,
+             about(LogLevel::info, Happening::verified, fmt::format("{}: in order again: {}", o.name, o.verdict.reason)));
+    said.verdict = std::move(verdict);
+}
+
+void Publisher::left(const std::string& name)
+{
+    const auto found = said_.find(name);
+    if (found == said_.end())
+        return;
+    if (found->second.identity.empty()) { // Nobody was told that it was there.
+        said_.erase(found);
+        return;
+    }
+    JournalLine gone = about(LogLevel::info, Happening::left, fmt::format("{}: left ({})", name, found->second.identity));
+    gone.fields.emplace_back("NVME_CONTROLLER", name);
+    journal_.say(gone);
+    said_.erase(found);
+}
+
+void Publisher::stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now)
+{
+    Said& said = said_[name];
+    if (said.stuck)
+        return;
+    said.stuck = true;
+    line(said, now, name,
+         about(
+             LogLevel::warning, Happening::stuck,
+             fmt::format("{}: has not answered for {} s; the others are served meanwhile", name, for_how_long.count() / 1000)));
+}
+
+void Publisher::breaker(const std::string& name, const std::string& reason)
+{
+    JournalLine tripped = about(
+        LogLevel::error, Happening::breaker,
+        fmt::format("{}: {}; it is kept at the latency tolerance it had at boot until the breaker is cleared", name, reason));
+    tripped.fields.emplace_back("NVME_CONTROLLER", name);
+    journal_.say(tripped);
+}
+
+void Publisher::say(LogLevel level, Happening happening, std::string text) const
+{
+    journal_.say(about(level, happening, std::move(text)));
+}
+
+} // namespace nvmepolicy

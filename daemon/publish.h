@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What people are told about outcomes: each story once, and not too often.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "journal.h"
+#include "reconcile/reconcile.h"
+
+namespace nvmepolicy {
+
+class Publisher {
+public:
+    explicit Publisher(Journal& journal) : journal_(journal) {}
+
+    /// Says what is new since the last outcome of that controller.
+    void outcome(const Outcome& outcome, Milliseconds now);
+    void left(const std::string& name);
+    void stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now);
+    void breaker(const std::string& name, const std::string& reason);
+    /// Something about the service itself.
+    void say(LogLevel level, Happening happening, std::string text) const;
+
+private:
+    /// What was last said of a controller, and how much lately.
+    struct Said {
+        std::string identity; ///< model and serial, once it was introduced
+        std::string verdict;  ///< the reason why it is not in order; empty: it is
+        bool stuck = false;
+        Milliseconds window{0};
+        int lines_in_window = 0;
+        int suppressed = 0;
+    };
+    void line(Said& said, Milliseconds now, const std::string& name, JournalLine line);
+
+    Journal& journal_;
+    std::map<std::string, Said> said_;
+};
+
+} // namespace nvmepolicy

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "reconciler.h"
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "host/observe.h"
+
+namespace nvmepolicy {
+namespace {
+
+constexpr Milliseconds stuck_after{5'000};
+constexpr Milliseconds first_retry{500};
+constexpr Milliseconds longest_retry{60'000};
+constexpr int writes_looked_at_at_once = 3;
+constexpr Milliseconds pause_between_written_looks{5'000};
+/// Resets so soon after a resume are the resume's.
+constexpr Milliseconds resume_settles{30'000};
+
+/// Things that pass by themselves are worth another look; the others wait for an event.
+bool passes(const Outcome& o)
+{
+    const auto passing = [](RefusalKind kind) { return kind == RefusalKind::try_later || kind == RefusalKind::timed_out; };
+    if (o.error)
+        return passing(o.error->kind);
+    if (!o.controller || o.controller->state == ControllerState::dead || o.controller->state == ControllerState::connecting)
+        return false; // `connected` will tell.
+    const Controller& c = *o.controller;
+    return (!c.identify && passing(c.identify.error().kind)) || (!c.apst && passing(c.apst.error().kind))
+           || (!c.tolerance && passing(c.tolerance.error().kind));
+}
+
+} // namespace
+
+Milliseconds since_boot()
+{
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+}
+
+struct Reconciler::Object {
+    std::string name;
+    std::uint64_t incarnation = 0; ///< tells this object from an earlier one of that name
+    bool dirty = false;
+    bool running = false;
+    bool claiming = false; ///< the running job does so
+    bool claim = false;    ///< the next look claims back what somebody else left
+    int failures = 0;      ///< looks in a row that ended in something passing
+    int written_looks = 0;
+    Milliseconds written_since{0};
+    SessionMemory memory;
+    std::optional<ControllerId> id;
+    bool deeper_than_at_boot = false;
+    EventLoop::Source retry;
+    EventLoop::Source stuck;
+};
+
+Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
+    : in_(surroundings)
+    , wishes_(std::make_shared<std::atomic<std::uint64_t>>(0))
+{
+    auto first = std::make_shared<Circumstances>();
+    first->breaker = &in_.breaker;
+    first->wish.profile = policy.daemon.profile.value;
+    first->policy = std::move(policy);
+    now_ = std::move(first);
+}
+
+Reconciler::~Reconciler() = default;
+
+Reconciler::Object& Reconciler::object(const std::string& controller)
+{
+    auto& slot = objects_[controller];
+    if (!slot) {
+        slot = std::make_unique<Object>();
+        slot->name = controller;
+        slot->incarnation = next_incarnation_++;
+    }
+    return *slot;
+}
+
+void Reconciler::configure(Policy policy)
+{
+    auto next = std::make_shared<Circumstances>(*now_);
+    next->wish.profile = policy.daemon.profile.value;
+    next->policy = std::move(policy);
+    now_ = std::move(next);
+    ++*wishes_;
+    for (auto& [name, object] : objects_)
+        object->claim = true;
+    mark_all_dirty();
+}
+
+void Reconciler::look_at_power()
+{
+    // Batteries are asked through firmware, which may take its time.
+    in_.pool.submit([this, reading = ++power_readings_] {
+        std::vector<Refusal> complaints;
+        Machine machine = observe_machine(in_.host, complaints);
+        in_.loop.post([this, reading, machine, complaints = std::move(complaints)] {
+            if (reading < power_reading_applied_)
+                return; // A later one was faster.
+            power_reading_applied_ = reading;
+            for (const Refusal& complaint : complaints)
+                in_.publisher.say(LogLevel::warning, Happening::trouble, complaint.text());
+            const bool changed = !machine_known_ || machine.power_source != now_->machine.power_source;
+            if (machine_known_ && changed)
+                in_.publisher.say(LogLevel::info, Happening::power_source,
+                                  machine.power_source == PowerSource::battery ? "on battery" : "on AC");
+            machine_known_ = true;
+            auto next = std::make_shared<Circumstances>(*now_);
+            next->machine = machine;
+            now_ = std::move(next);
+            if (!changed)
+                return;
+            ++*wishes_;
+            mark_all_dirty();
+        });
+    });
+}
+
+void Reconciler::enumerate()
+{
+    // What comes while the list is being made is not on it, and has not left.
+    in_.pool.submit([this, younger = next_incarnation_] {
+        auto names = controller_names(in_.host);
+        in_.loop.post([this, younger, names = std::move(names)] {
+            if (!names) {
+                in_.publisher.say(LogLevel::error, Happening::trouble, names.error().text());
+                return;
+            }
+            std::vector<std::string> vanished;
+            for (const auto& [name, object] : objects_)
+                if (object->incarnation < younger && std::ranges::find(*names, name) == names->end())
+                    vanished.push_back(name);
+            for (const std::string& name : vanished)
+                removed(name);
+            for (const std::string& name : *names)
+                mark_dirty(name);
+        });
+    });
+}
+
+void Reconciler::mark_dirty(const std::string& controller)
+{
+    schedule(object(controller));
+}
+
+void Reconciler::mark_all_dirty()
+{
+    for (auto& [name, object] : objects_)
+        schedule(*object);
+}
+
+void Reconciler::written(const std::string& controller)
+{
+    const auto found = objects_.find(controller);
+    if (found == objects_.end())
+        return;
+    Object& o = *found->second;
+    const Milliseconds now = since_boot();
+    if (now - o.written_since > pause_between_written_looks) {
+        o.written_since = now;
+        o.written_looks = 0;
+    }
+    if (++o.written_looks <= writes_looked_at_at_once)
+        schedule(o);
+    else if (!o.retry)
+        look_again(o, pause_between_written_looks);
+}
+
+void Reconciler::connected(const std::string& controller)
+{
+    Object& o = object(controller);
+    if (o.id)
+        dropped_out(o);
+    o.memory.stubborn_table.reset();
+    o.memory.stubborn_at.reset();
+    o.failures = 0;
+    schedule(o);
+}
+
+void Reconciler::removed(const std::string& controller)
+{
+    const auto found = objects_.find(controller);
+    if (found == objects_.end())
+        return;
+    dropped_out(*found->second);
+    if (in_.watch)
+        in_.watch->forget(controller);
+    objects_.erase(found);
+    in_.publisher.left(controller);
+}
+
+void Reconciler::dropped_out(Object& o)
+{
+    const Milliseconds now = since_boot();
+    if (!o.id || !o.deeper_than_at_boot || now - resumed_at_ < resume_settles)
+        return;
+    if (!note_drop_out(drop_outs_[*o.id], now))
+        return;
+    const std::string reason = "it dropped out three times within an hour while it was allowed into deeper sleep than at boot";
+    in_.publisher.breaker(o.name, reason);
+    in_.pool.submit([this, id = *o.id, reason, name = o.name] {
+        const auto tripped = in_.breaker.trip(id, reason);
+        in_.loop.post([this, tripped, name] {
+            if (!tripped)
+                in_.publisher.say(LogLevel::error, Happening::trouble, tripped.error().text());
+            if (objects_.contains(name))
+                mark_dirty(name);
+        });
+    });
+}
+
+void Reconciler::resumed()
+{
+    resumed_at_ = since_boot();
+    look_at_power();
+    enumerate();
+}
+
+void Reconciler::schedule(Object& o)
+{
+    o.dirty = true;
+    if (!soon_)
+        soon_ = in_.loop.soon([this] { run_dirty(); });
+}
+
+void Reconciler::run_dirty()
+{
+    soon_.reset();
+    if (!machine_known_ || stopping_)
+        return; // look_at_power() marks everything once it knows.
+    for (auto& [name, object] : objects_)
+        if (object->dirty && !object->running)
+            start(*object);
+}
+
+void Reconciler::start(Object& o)
+{
+    o.dirty = false;
+    o.running = true;
+    o.retry.reset();
+    if (in_.watch)
+        in_.watch->watch(o.name); // before the look, or a write slips in between
+    o.stuck = in_.loop.after(stuck_after, [this, name = o.name] { in_.publisher.stuck(name, stuck_after, since_boot()); });
+    o.claiming = std::exchange(o.claim, false);
+    Session session{&in_.breaker, o.memory, since_boot(), wishes_.get(), *wishes_, o.claiming};
+    in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = wishes_, session]() mutable {
+        Outcome outcome = now->policy.daemon.dry_run.value ? look(in_.host, name, *now, in_.ledger, &session)
+                                                           : reconcile(in_.host, name, *now, in_.ledger, &session);
+        in_.loop.post([this, name, incarnation, outcome = std::move(outcome), memory = session.memory] {
+            finished(name, incarnation, outcome, memory);
+        });
+    });
+}
+
+void Reconciler::finished(const std::string& controller, std::uint64_t incarnation, const Outcome& outcome,
+                          const SessionMemory& memory)
+{
+    const auto found = objects_.find(controller);
+    if (found == objects_.end() || found->second->incarnation != incarnation)
+        return; // It left meanwhile, and perhaps another one has its name.
+    Object& o = *found->second;
+    o.running = false;
+    o.stuck.reset();
+    if (!outcome.superseded)
+        o.memory = memory;
+    if (outcome.controller) {
+        o.id = outcome.controller->id;
+        o.deeper_than_at_boot = outcome.deeper_than_at_boot.value_or(o.deeper_than_at_boot);
+    }
+    if (outcome.superseded) {
+        o.claim = o.claim || o.claiming;
+        schedule(o);
+        return;
+    }
+    in_.publisher.outcome(outcome, since_boot());
+    const bool judged = outcome.controller && outcome.controller->tolerance && !outcome.error && !passes(outcome);
+    if (!judged)
+        o.claim = o.claim || o.claiming; // It could not come to a write.
+
+    if (outcome.foreign.stand == ForeignStand::wait)
+        look_again(o, outcome.foreign.pause);
+    else if (passes(outcome))
+        look_again(o, std::min(first_retry * (1 << std::min(o.failures++, 10)), longest_retry));
+    else
+        o.failures = 0;
+    if (o.dirty)
+        schedule(o);
+}
+
+void Reconciler::look_again(Object& o, Milliseconds delay)
+{
+    o.retry = in_.loop.after(delay, [this, name = o.name] {
+        const auto found = objects_.find(name);
+        if (found == objects_.end())
+            return;
+        found->second->retry.reset();
+        schedule(*found->second);
+    });
+}
+
+void Reconciler::stop()
+{
+    stopping_ = true;
+    ++*wishes_;
+}
+
+} // namespace nvmepolicy

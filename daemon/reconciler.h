@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Dirty objects, jobs and their results. Knows the order of the steps; the content of any of them is elsewhere.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "event_loop.h"
+#include "host/attribute_watch.h"
+#include "host/breaker_store.h"
+#include "publish.h"
+#include "worker_pool.h"
+
+namespace nvmepolicy {
+
+/// Everything below is used from the loop's thread only. Jobs get values and return values; one at most a controller.
+class Reconciler {
+public:
+    struct Surroundings {
+        EventLoop& loop;
+        WorkerPool& pool;
+        Host& host;
+        LedgerStore& ledger;
+        BreakerStore& breaker;
+        AttributeWatch* watch; ///< none for simulated controllers
+        Publisher& publisher;
+    };
+    Reconciler(const Surroundings& surroundings, Policy policy);
+    ~Reconciler();
+    Reconciler(const Reconciler&) = delete;
+    Reconciler& operator=(const Reconciler&) = delete;
+    Reconciler(Reconciler&&) = delete;
+    Reconciler& operator=(Reconciler&&) = delete;
+
+    /// Somebody's wish has changed: every controller is looked at, and values that somebody else left are claimed back.
+    void configure(Policy policy);
+    /// The power source may have changed.
+    void look_at_power();
+    /// Look at what there is: events may have been lost, or there were none yet.
+    void enumerate();
+
+    void mark_dirty(const std::string& controller);
+    /// Somebody wrote the tolerance file. Looks at once, but not a hundred times a second.
+    void written(const std::string& controller);
+    /// A controller has come live. For one that we know it was a reset.
+    void connected(const std::string& controller);
+    void removed(const std::string& controller);
+    /// The machine was asleep, or its clock was set.
+    void resumed();
+
+    /// No more jobs are started, and running ones write no more.
+    void stop();
+
+private:
+    struct Object;
+    using Circumstance = std::shared_ptr<const Circumstances>;
+
+    Object& object(const std::string& controller);
+    void schedule(Object& object);
+    void run_dirty();
+    void start(Object& object);
+    void finished(const std::string& controller, std::uint64_t incarnation, const Outcome& outcome,
+                  const SessionMemory& memory);
+    void look_again(Object& object, Milliseconds delay);
+    void dropped_out(Object& object);
+    void mark_all_dirty();
+
+    Surroundings in_;
+    Circumstance now_;
+    std::map<std::string, std::unique_ptr<Object>> objects_;
+    std::map<ControllerId, DropOuts> drop_outs_; ///< outlives the objects, since a drop-out ends one
+    EventLoop::Source soon_;
+    std::uint64_t next_incarnation_ = 0;
+    std::uint64_t power_readings_ = 0;
+    std::uint64_t power_reading_applied_ = 0;
+    Milliseconds resumed_at_{0};
+    std::shared_ptr<std::atomic<std::uint64_t>> wishes_; ///< jobs look at it, also when we are gone
+    bool stopping_ = false;
+    bool machine_known_ = false;
+};
+
+/// Time since boot, suspend included.
+[[nodiscard]] Milliseconds since_boot();
+
+} // namespace nvmepolicy

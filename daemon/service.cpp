@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the service listens to, and what each of it means: look again.
+#include "service.h"
+
+#include <csignal>
+#include <fmt/format.h>
+#include <sys/timerfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "command_line/usage.h"
+#include "host/installation.h"
+#include "host/policy_store.h"
+#include "host/uevents.h"
+#include "reconciler.h"
+#include "stage.h"
+
+namespace nvmepolicy {
+namespace {
+
+constexpr std::size_t kept_workers = 2;
+constexpr std::size_t most_workers = 32;
+/// A plug that is still being wiggled.
+constexpr Milliseconds power_settles{1'000};
+/// udev's rules may write the same file; they are waited for, but not for ever.
+constexpr Milliseconds udev_is_late{2'000};
+/// A stop is not held up by a drive.
+constexpr Milliseconds time_to_restore{2'000};
+constexpr Milliseconds time_to_stop{2'500};
+
+/// A timer that never fires, and is cancelled by the kernel when the clock is set: after every resume.
+/// Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET; timekeeping_resume().
+UniqueFd make_resume_timer()
+{
+    UniqueFd timer(::timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC));
+    itimerspec never{};
+    never.it_value.tv_sec = std::numeric_limits<std::int32_t>::max();
+    if (timer)
+        ::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, nullptr);
+    return timer;
+}
+
+class Service {
+public:
+    Service(const Options& options, Journal& journal, Policy policy, Stage stage)
+        : options_(options)
+        , stage_(std::move(stage))
+        , publisher_(journal)
+        , pool_(kept_workers, most_workers)
+        , on_exit_(policy.daemon.on_exit.value)
+        , may_write_(!policy.daemon.dry_run.value)
+        , journal_(journal)
+    {
+        if (!stage_.host->simulated())
+            listen_to_the_kernel();
+        reconciler_.emplace(Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker,
+                                                     watch_ ? &*watch_ : nullptr, publisher_},
+                            std::move(policy));
+        for (const int signal : {SIGTERM, SIGINT})
+            sources_.push_back(loop_.on_signal(signal, [this] { stop(); }));
+        sources_.push_back(loop_.on_signal(SIGHUP, [this] { reload(); }));
+        loop_.serve_watchdog();
+        reconciler_->look_at_power();
+        reconciler_->enumerate();
+    }
+
+    int run()
+    {
+        publisher_.say(LogLevel::info, Happening::started, fmt::format("nvmepolicyd {} started", NVMEPOLICY_VERSION));
+        sd_notify(0, "READY=1\nSTATUS=Following the machine");
+        return loop_.run();
+    }
+
+private:
+    void listen_to_the_kernel()
+    {
+        subscribe(UeventMonitor::Group::kernel, kernel_events_);
+        subscribe(UeventMonitor::Group::udev, udev_events_);
+        if (auto watch = AttributeWatch::start()) {
+            watch_.emplace(*std::move(watch));
+            sources_.push_back(loop_.on_readable(watch_->descriptor(), [this] { attributes_written(); }));
+        } else
+            publisher_.say(LogLevel::warning, Happening::trouble, watch.error().text());
+        resume_timer_ = make_resume_timer();
+        if (resume_timer_)
+            sources_.push_back(loop_.on_readable(resume_timer_.get(), [this] { clock_was_set(); }));
+    }
+
+    void subscribe(UeventMonitor::Group group, std::optional<UeventMonitor>& monitor)
+    {
+        auto subscribed = UeventMonitor::subscribe(group);
+        if (!subscribed) {
+            publisher_.say(LogLevel::warning, Happening::trouble, subscribed.error().text());
+            return;
+        }
+        monitor.emplace(*std::move(subscribed));
+        sources_.push_back(loop_.on_readable(monitor->descriptor(), [this, group, &monitor] { drain(group, *monitor); }));
+    }
+
+    void drain(UeventMonitor::Group group, UeventMonitor& monitor)
+    {
+        Uevent event;
+        for (;;) {
+            switch (monitor.next(event)) {
+            case UeventMonitor::Reading::nothing: return;
+            case UeventMonitor::Reading::overflow:
+                reconciler_->look_at_power();
+                reconciler_->enumerate();
+                continue;
+            case UeventMonitor::Reading::event: break;
+            }
+            if (event.subsystem == "power_supply")
+                power_may_have_changed();
+            else if (event.action == "remove" && group == UeventMonitor::Group::kernel)
+                left(event.name);
+            else if (event.action == "change" && event.nvme_event == "connected")
+                connected(group, event.name);
+        }
+    }
+
+    /// Some batteries report all the time: one look after the first report of a burst, and the next burst gets its own.
+    void power_may_have_changed()
+    {
+        if (power_timer_)
+            return;
+        power_timer_ = loop_.after(power_settles, [this] {
+            power_timer_.reset();
+            reconciler_->look_at_power();
+        });
+    }
+
+    /// Acted on once udev's rules have run, since they may write the same file; without udevd, or when it is late, anyway.
+    void connected(UeventMonitor::Group group, const std::string& name)
+    {
+        if (group == UeventMonitor::Group::kernel && udev_runs()) {
+            late_[name] = loop_.after(udev_is_late, [this, name] {
+                late_.erase(name);
+                reconciler_->connected(name);
+            });
+            return;
+        }
+        if (group == UeventMonitor::Group::udev && kernel_events_ && late_.erase(name) == 0)
+            return; // udevd was late, and it has been acted on.
+        reconciler_->connected(name);
+    }
+
+    void left(const std::string& name)
+    {
+        late_.erase(name);
+        reconciler_->removed(name);
+    }
+
+    void attributes_written()
+    {
+        bool overflow = false;
+        for (const std::string& name : watch_->written(overflow))
+            reconciler_->written(name);
+        if (overflow)
+            reconciler_->enumerate();
+    }
+
+    void clock_was_set()
+    {
+        std::uint64_t expirations = 0;
+        static_cast<void>(::read(resume_timer_.get(), &expirations, sizeof expirations)); // ECANCELED, and armed anew
+        reconciler_->resumed();
+    }
+
+    void reload()
+    {
+        timespec now{};
+        ::clock_gettime(CLOCK_MONOTONIC, &now);
+        sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000);
+        // A disk may be slow, and it may be the one that hangs.
+        pool_.submit([this, number = ++reloads_] {
+            PolicyReading reading = load_policy({.vendor_directory = this_installation().vendor_directory}, options_.config);
+            loop_.post([this, number, reading = std::move(reading)] { reloaded(number, reading); });
+        });
+    }
+
+    void reloaded(std::uint64_t number, const PolicyReading& reading)
+    {
+        if (number < reload_applied_)
+            return; // A later one was faster.
+        reload_applied_ = number;
+        for (const Refusal& error : reading.errors)
+            publisher_.say(LogLevel::error, Happening::configuration, error.text());
+        if (reading.errors.empty()) {
+            publisher_.say(LogLevel::info, Happening::configuration, "the configuration was read again");
+            on_exit_ = reading.policy.daemon.on_exit.value;
+            Policy policy = reading.policy;
+            if (!may_write_ && !policy.daemon.dry_run.value)
+                publisher_.say(LogLevel::warning, Happening::configuration,
+                               "it stays a dry run: what writing needs was not set up at the start");
+            policy.daemon.dry_run.value = policy.daemon.dry_run.value || !may_write_;
+            reconciler_->configure(std::move(policy));
+        } else
+            publisher_.say(LogLevel::error, Happening::configuration,
+                           "the configuration has errors, so the one that is running stays");
+        sd_notify(0, "READY=1");
+    }
+
+    void stop()
+    {
+        if (stopping_)
+            return;
+        stopping_ = true;
+        sd_notify(0, "STOPPING=1");
+        reconciler_->stop();
+        publisher_.say(LogLevel::info, Happening::stopping, "stopping");
+        sources_.push_back(loop_.after(time_to_stop, [this] {
+            publisher_.say(
+                LogLevel::warning, Happening::stopping,
+                "a drive or the disk did not answer in time, so not everything was put back; nvmepolicyd --restore does");
+            loop_.exit(exit_failed);
+        }));
+        const bool put_back = on_exit_ == OnExit::restore;
+        pool_.submit([this, put_back] {
+            std::vector<Restored> restored;
+            if (put_back) {
+                const auto hurried = stage_.hurried(time_to_restore);
+                restored = restore(hurried ? *hurried : *stage_.host, *stage_.ledger);
+            }
+            const auto ended = stage_.breaker->end_trials();
+            loop_.post([this, restored = std::move(restored), ended] { stopped(restored, ended); });
+        });
+    }
+
+    void stopped(const std::vector<Restored>& restored, const Result<void>& ended)
+    {
+        int code = exit_done;
+        for (const Restored& r : restored) {
+            const bool failed = r.result == Restored::Result::failed;
+            publisher_.say(failed ? LogLevel::warning : LogLevel::info, Happening::stopping, restored_text(r));
+            if (failed)
+                code = exit_failed;
+        }
+        if (!ended)
+            publisher_.say(LogLevel::error, Happening::stopping, ended.error().text());
+        loop_.exit(code);
+    }
+
+    const Options& options_;
+    Stage stage_;
+    EventLoop loop_; // before everything that watches on it
+    Publisher publisher_;
+    WorkerPool pool_;
+    std::optional<UeventMonitor> kernel_events_;
+    std::optional<UeventMonitor> udev_events_;
+    std::optional<AttributeWatch> watch_;
+    UniqueFd resume_timer_;
+    std::optional<Reconciler> reconciler_;
+    EventLoop::Source power_timer_;
+    std::map<std::string, EventLoop::Source> late_; ///< connected in the kernel, udev not done yet
+    std::vector<EventLoop::Source> sources_;
+    OnExit on_exit_;
+    bool may_write_;
+    std::uint64_t reloads_ = 0;
+    std::uint64_t reload_applied_ = 0;
+    bool stopping_ = false;
+    Journal& journal_;
+};
+
+/// In every thread that comes: they are the loop's.
+void block_signals()
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+        sigaddset(&signals, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    ::signal(SIGPIPE, SIG_IGN); // NOLINT: whoever read standard error may have gone
+}
+
+} // namespace
+
+int run_service(const Options& options, const Log& log)
+{
+    block_signals();
+    PolicyReading reading = load_policy({.vendor_directory = this_installation().vendor_directory}, options.config);
+    for (const Refusal& error : reading.errors)
+        log.say(LogLevel::error, error.text());
+    if (!reading.errors.empty())
+        return exit_usage;
+    if (options.dry_run)
+        reading.policy.daemon.dry_run.value = true;
+    auto stage = set_stage(options, !reading.policy.daemon.dry_run.value, log);
+    if (!stage)
+        return exit_failed;
+    Journal journal(options.log_level);
+    Service service(options, journal, std::move(reading.policy), *std::move(stage));
+    const int code = service.run();
+    // Workers may be waiting for a drive; neither they nor anything that they use may be waited for or torn down.
+    std::fflush(nullptr);
+    std::_Exit(code);
+}
+
+} // namespace nvmepolicy

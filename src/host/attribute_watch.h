@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The door to inotify: tells that somebody wrote a tolerance file. Who and what, a look must tell.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nvmepolicy/result.h"
+#include "unique_fd.h"
+
+namespace nvmepolicy {
+
+class AttributeWatch {
+public:
+    [[nodiscard]] static Result<AttributeWatch> start();
+    [[nodiscard]] int descriptor() const { return fd_.get(); }
+
+    /// Watches the tolerance file of a controller, if there is one; again after the file may have come anew.
+    void watch(const std::string& controller);
+    void forget(const std::string& controller);
+
+    /// The controllers whose file was written since the last call, each once. `overflow` is set when some were dropped.
+    [[nodiscard]] std::vector<std::string> written(bool& overflow);
+
+private:
+    explicit AttributeWatch(UniqueFd fd) : fd_(std::move(fd)) {}
+    UniqueFd fd_;
+    std::map<int, std::string> controllers_; ///< by watch descriptor
+};
+
+} // namespace nvmepolicy
