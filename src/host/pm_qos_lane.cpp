@@ -4,26 +4,27 @@
 #include <thread>
 
 namespace nvmepolicy {
-namespace {
 
 using namespace std::chrono_literals;
 
-} // namespace
+PmQosLane::Turn::~Turn()
+{
+    if (!lane_)
+        return;
+    const std::lock_guard lock(lane_->mutex_);
+    lane_->taken_ = false;
+    lane_->given_back_.notify_one();
+}
 
 void PmQosLane::Turn::leave_behind(std::uint64_t controller_object)
 {
+    const std::lock_guard lock(lane_->mutex_);
     lane_->stuck_object_ = controller_object;
-}
-
-void PmQosLane::set_inside(const std::string& controller)
-{
-    const std::lock_guard lock(names_);
-    inside_ = controller;
 }
 
 Refusal PmQosLane::waited_in_vain(const std::string& where)
 {
-    const std::lock_guard lock(names_);
+    const std::lock_guard lock(mutex_);
     return {where, "",
             "waited in vain for the kernel's PM QoS lock: " + inside_
                 + " has not answered a command sent while the kernel holds it",
@@ -32,17 +33,25 @@ Refusal PmQosLane::waited_in_vain(const std::string& where)
 
 Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, const std::string& controller, Deadline deadline)
 {
-    std::unique_lock lock(mutex_, deadline);
-    if (!lock)
+    std::unique_lock lock(mutex_);
+    if (!given_back_.wait_until(lock, deadline, [this] { return !taken_; })) {
+        lock.unlock();
         return waited_in_vain(where);
-    while (stuck_object_ && left_behind_.waits_for(*stuck_object_)) {
+    }
+    taken_ = true;
+    const auto stuck = stuck_object_;
+    lock.unlock();
+    Turn turn(*this);
+    while (stuck && left_behind_.waits_for(*stuck)) {
         if (std::chrono::steady_clock::now() >= deadline)
             return waited_in_vain(where);
         std::this_thread::sleep_for(20ms);
     }
+    lock.lock();
     stuck_object_.reset();
-    set_inside(controller);
-    return Turn(*this, std::move(lock));
+    inside_ = controller;
+    lock.unlock();
+    return Result<Turn>(std::move(turn));
 }
 
 } // namespace nvmepolicy

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "left_behind.h"
 #include "nvmepolicy/result.h"
@@ -20,31 +21,35 @@ public:
     explicit PmQosLane(LeftBehind& left_behind) : left_behind_(left_behind) {}
     using Deadline = std::chrono::steady_clock::time_point;
 
-    /// The right to touch a tolerance file; given back by its destructor, unless the call hangs.
+    /// The right to touch a tolerance file; given back by its destructor.
     class Turn {
     public:
+        Turn(Turn&& other) noexcept : lane_(std::exchange(other.lane_, nullptr)) {}
+        Turn(const Turn&) = delete;
+        Turn& operator=(const Turn&) = delete;
+        Turn& operator=(Turn&&) = delete;
+        ~Turn();
         /// The call did not come back in time: nobody gets a turn while a child is left behind with that controller.
         void leave_behind(std::uint64_t controller_object);
 
     private:
         friend class PmQosLane;
-        Turn(PmQosLane& lane, std::unique_lock<std::timed_mutex> lock) : lane_(&lane), lock_(std::move(lock)) {}
+        explicit Turn(PmQosLane& lane) : lane_(&lane) {}
         PmQosLane* lane_;
-        std::unique_lock<std::timed_mutex> lock_;
     };
 
     /// Waits for a turn; timed_out, naming who is in there, once the deadline has passed.
     [[nodiscard]] Result<Turn> wait(const std::string& where, const std::string& controller, Deadline deadline);
 
 private:
-    Refusal waited_in_vain(const std::string& where);
-    void set_inside(const std::string& controller);
+    [[nodiscard]] Refusal waited_in_vain(const std::string& where);
 
     LeftBehind& left_behind_;
-    std::mutex names_;
-    std::string inside_; ///< whom the others are waiting for; guarded by names_
-    std::timed_mutex mutex_;
+    std::mutex mutex_;
+    std::condition_variable given_back_;
     // Guarded by mutex_.
+    bool taken_ = false;
+    std::string inside_; ///< whom the others are waiting for
     std::optional<std::uint64_t> stuck_object_;
 };
 
