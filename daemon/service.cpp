@@ -49,7 +49,6 @@ public:
         , pool_(kept_workers, most_workers)
         , on_exit_(policy.daemon.on_exit.value)
         , may_write_(!policy.daemon.dry_run.value)
-        , journal_(journal)
     {
         if (!stage_.host->simulated())
             listen_to_the_kernel();
@@ -258,7 +257,6 @@ private:
     std::uint64_t reloads_ = 0;
     std::uint64_t reload_applied_ = 0;
     bool stopping_ = false;
-    Journal& journal_;
 };
 
 /// In every thread that comes: they are the loop's.

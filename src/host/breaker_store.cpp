@@ -3,24 +3,18 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #include "errno_refusal.h"
 #include "text_file.h"
+#include "wall_clock.h"
 
 namespace nvmepolicy {
 namespace {
 
 constexpr std::size_t largest_record = std::size_t{4} * 1024 * 1024;
-
-std::int64_t seconds_since_1970()
-{
-    using namespace std::chrono;
-    return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 /// A token that lasts as long as /run does: one boot. The kernel's own boot id is out of sight in a sandbox.
 Result<std::string> boot_token(const std::string& runtime_directory)

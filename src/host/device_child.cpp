@@ -36,6 +36,11 @@ UniqueFd duplicate(int fd)
     return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, first_safe_fd));
 }
 
+Refusal still_waited_for(const std::string& where)
+{
+    return {where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
+}
+
 class SpawnActions {
 public:
     SpawnActions() { posix_spawn_file_actions_init(&actions_); }
@@ -139,7 +144,7 @@ Result<void> DeviceChild::start()
     if (pid_ >= 0)
         return {};
     if (shared_->left_behind.waits_for(object_))
-        return Refusal{name_, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
+        return still_waited_for(name_);
     // A socket, not pipes: a child that died must not raise SIGPIPE here.
     int ends[2];
     if (!directory_ || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -203,7 +208,7 @@ Result<void> DeviceChild::read_exactly(const std::string& where, std::uint8_t* t
 Result<FeatureReply> DeviceChild::ask(const std::string& where, const std::string& request)
 {
     if (hangs_)
-        return Refusal{where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
+        return still_waited_for(where);
     if (const auto started = start(); !started)
         return started.error();
     const std::string line = request + "\n";
@@ -251,7 +256,7 @@ Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const st
                                               const StillWanted& still_wanted)
 {
     if (hangs_) // in an earlier call, which has nothing to do with the lane
-        return Refusal{where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
+        return still_waited_for(where);
     auto turn = shared_->lane.wait(where, name_, patience_.deadline());
     if (!turn)
         return turn.error();

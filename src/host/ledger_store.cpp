@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -12,15 +11,10 @@
 
 #include "errno_refusal.h"
 #include "text_file.h"
+#include "wall_clock.h"
 
 namespace nvmepolicy {
 namespace {
-
-std::int64_t seconds_since_1970()
-{
-    using namespace std::chrono;
-    return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 /// Admits less than the other.
 bool lower(const LatencyTolerance& a, const LatencyTolerance& b)

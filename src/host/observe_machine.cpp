@@ -48,12 +48,12 @@ void observe_parameters(Host& host, Machine& machine, std::vector<Refusal>& comp
 
 namespace {
 
-std::string supply_attribute(const Directory& supplies, const std::string& supply, const std::string& name)
+std::string line_or_empty(const Directory& directory, const std::string& attribute)
 {
-    const auto raw = supplies.read(supply + "/" + name);
+    const auto raw = directory.read(attribute);
     if (!raw)
         return {};
-    const auto text = decode_line(supply, *raw);
+    const auto text = decode_line(attribute, *raw);
     return text ? *text : std::string{};
 }
 
@@ -69,29 +69,20 @@ PowerSource observe_power_source(Host& host)
         return PowerSource::ac;
     bool battery = false;
     for (const std::string& name : *names) {
-        const std::string type = supply_attribute(**directory, name, "type");
-        if (supply_attribute(**directory, name, "scope") == "Device")
+        const std::string type = line_or_empty(**directory, name + "/type");
+        if (line_or_empty(**directory, name + "/scope") == "Device")
             continue;
         if (type == "Battery") {
             // A bay may be empty; "present" is optional and then means yes.
-            battery = battery || supply_attribute(**directory, name, "present") != "0";
+            battery = battery || line_or_empty(**directory, name + "/present") != "0";
             continue;
         }
         const bool feeds = type == "Mains" || type.starts_with("USB") || type == "Wireless";
-        const std::string online = supply_attribute(**directory, name, "online");
+        const std::string online = line_or_empty(**directory, name + "/online");
         if (feeds && !online.empty() && online != "0")
             return PowerSource::ac;
     }
     return battery ? PowerSource::battery : PowerSource::ac;
-}
-
-std::string line_or_empty(const Directory& directory, const std::string& attribute)
-{
-    const auto raw = directory.read(attribute);
-    if (!raw)
-        return {};
-    const auto text = decode_line(attribute, *raw);
-    return text ? *text : std::string{};
 }
 
 } // namespace

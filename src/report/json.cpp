@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "actual_table.h"
+
 namespace nvmepolicy {
 namespace {
 
@@ -64,11 +66,6 @@ Json entries_json(const ApstFeature& table, std::size_t states)
 std::size_t state_count(const Controller& c)
 {
     return c.identify ? c.identify->power_states.size() : 0;
-}
-
-const ApstFeature* actual_table(const Controller& c)
-{
-    return c.apst && c.apst->has_value() ? &**c.apst : nullptr;
 }
 
 Json apst_json(const Outcome& o)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "actual_table.h"
 #include "table.h"
 
 namespace nvmepolicy {
@@ -20,11 +21,6 @@ std::string heading(const Round& round, bool simulated)
 {
     return fmt::format("{}profile {} on {}\n", simulated ? "SIMULATED drives, " : "", round.circumstances.wish.profile,
                        power_source(round.circumstances.machine));
-}
-
-const ApstFeature* actual_table(const Controller& c)
-{
-    return c.apst && c.apst->has_value() ? &**c.apst : nullptr;
 }
 
 std::string state_word(std::optional<int> state)
