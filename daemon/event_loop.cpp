@@ -2,6 +2,7 @@
 #include "event_loop.h"
 
 #include <cerrno>
+#include <ctime>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -20,7 +21,7 @@ void check(int result, const char* what)
 /// The callback may drop its own source, and with it the userdata; so a copy of it runs.
 int call(void* userdata)
 {
-    const EventLoop::Callback callback = *static_cast<EventLoop::Callback*>(userdata);
+    const Loop::Callback callback = *static_cast<Loop::Callback*>(userdata);
     callback();
     return 0;
 }
@@ -42,20 +43,30 @@ int on_defer(sd_event_source*, void* userdata)
     return call(userdata);
 }
 
-/// Ties the callback's life to the source's.
-EventLoop::Source own(sd_event_source* source, EventLoop::Callback callback)
+class SdSource : public Loop::Watched {
+public:
+    /// Ties the callback's life to the source's.
+    SdSource(sd_event_source* source, Loop::Callback callback) : source_(source)
+    {
+        sd_event_source_set_userdata(source, new Loop::Callback(std::move(callback)));
+        sd_event_source_set_destroy_callback(source, [](void* userdata) { delete static_cast<Loop::Callback*>(userdata); });
+    }
+    ~SdSource() override { sd_event_source_disable_unref(source_); }
+    SdSource(const SdSource&) = delete;
+    SdSource& operator=(const SdSource&) = delete;
+    SdSource(SdSource&&) = delete;
+    SdSource& operator=(SdSource&&) = delete;
+
+private:
+    sd_event_source* source_;
+};
+
+Loop::Source own(sd_event_source* source, Loop::Callback callback)
 {
-    sd_event_source_set_userdata(source, new EventLoop::Callback(std::move(callback)));
-    sd_event_source_set_destroy_callback(source, [](void* userdata) { delete static_cast<EventLoop::Callback*>(userdata); });
-    return EventLoop::Source(source);
+    return std::make_unique<SdSource>(source, std::move(callback));
 }
 
 } // namespace
-
-void EventLoop::Unref::operator()(sd_event_source* source) const
-{
-    sd_event_source_disable_unref(source);
-}
 
 EventLoop::EventLoop()
 {
@@ -72,21 +83,21 @@ EventLoop::~EventLoop()
     sd_event_unref(event_);
 }
 
-EventLoop::Source EventLoop::on_readable(int descriptor, Callback callback)
+Loop::Source EventLoop::on_readable(int descriptor, Callback callback)
 {
     sd_event_source* source = nullptr;
     check(sd_event_add_io(event_, &source, descriptor, EPOLLIN, on_io, nullptr), "sd_event_add_io");
     return own(source, std::move(callback));
 }
 
-EventLoop::Source EventLoop::on_signal(int signal, Callback callback)
+Loop::Source EventLoop::on_signal(int signal, Callback callback)
 {
     sd_event_source* source = nullptr;
     check(sd_event_add_signal(event_, &source, signal, on_signal_event, nullptr), "sd_event_add_signal");
     return own(source, std::move(callback));
 }
 
-EventLoop::Source EventLoop::after(std::chrono::milliseconds delay, Callback callback)
+Loop::Source EventLoop::after(Milliseconds delay, Callback callback)
 {
     sd_event_source* source = nullptr;
     const auto microseconds = static_cast<std::uint64_t>(std::chrono::microseconds(delay).count());
@@ -95,7 +106,7 @@ EventLoop::Source EventLoop::after(std::chrono::milliseconds delay, Callback cal
     return own(source, std::move(callback));
 }
 
-EventLoop::Source EventLoop::soon(Callback callback)
+Loop::Source EventLoop::soon(Callback callback)
 {
     sd_event_source* source = nullptr;
     check(sd_event_add_defer(event_, &source, on_defer, nullptr), "sd_event_add_defer");
@@ -112,6 +123,13 @@ void EventLoop::post(Callback callback)
     }
     const std::uint64_t one = 1;
     static_cast<void>(::write(wake_, &one, sizeof one)); // Fails only when a wake-up is pending already.
+}
+
+Milliseconds EventLoop::since_boot() const
+{
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
 void EventLoop::run_posted()

@@ -2,28 +2,19 @@
 // sd-event with owners: what a callback needs lives exactly as long as its source.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <memory>
 #include <mutex>
 #include <vector>
 
+#include "loop.h"
+
 struct sd_event;
-struct sd_event_source;
 
 namespace nvmepolicy {
 
-class EventLoop {
+class EventLoop : public Loop {
 public:
-    using Callback = std::function<void()>;
-    struct Unref {
-        void operator()(sd_event_source* source) const;
-    };
-    /// Dropping it ends the watching. A source may be dropped from inside its own callback.
-    using Source = std::unique_ptr<sd_event_source, Unref>;
-
     EventLoop();
-    ~EventLoop();
+    ~EventLoop() override;
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
     EventLoop(EventLoop&&) = delete;
@@ -32,13 +23,10 @@ public:
     [[nodiscard]] Source on_readable(int descriptor, Callback callback);
     /// The signal must be blocked in every thread; main does so before anything starts one.
     [[nodiscard]] Source on_signal(int signal, Callback callback);
-    /// Once, after at least that long. Time in suspend does not count.
-    [[nodiscard]] Source after(std::chrono::milliseconds delay, Callback callback);
-    /// Before the loop next waits. From the loop's thread only.
-    [[nodiscard]] Source soon(Callback callback);
-
-    /// From any thread: runs `callback` on the loop's.
-    void post(Callback callback);
+    [[nodiscard]] Source after(Milliseconds delay, Callback callback) override;
+    [[nodiscard]] Source soon(Callback callback) override;
+    void post(Callback callback) override;
+    [[nodiscard]] Milliseconds since_boot() const override;
 
     /// Pings the service manager's watchdog for as long as the loop turns, where one is set.
     void serve_watchdog();

@@ -38,17 +38,24 @@ struct JournalLine {
 
 [[nodiscard]] const char* message_id(Happening happening);
 
-class Journal {
+/// Where lines go.
+class JournalSink {
+public:
+    virtual ~JournalSink() = default;
+    virtual void say(const JournalLine& line) = 0;
+};
+
+class Journal : public JournalSink {
 public:
     explicit Journal(LogLevel most);
-    ~Journal();
+    ~Journal() override;
     Journal(const Journal&) = delete;
     Journal& operator=(const Journal&) = delete;
     Journal(Journal&&) = delete;
     Journal& operator=(Journal&&) = delete;
 
     /// Lines that could not be handed over are counted, and the count is said with the next one that can.
-    void say(const JournalLine& line);
+    void say(const JournalLine& line) override;
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
 private:

@@ -12,7 +12,7 @@ namespace nvmepolicy {
 
 class Publisher {
 public:
-    explicit Publisher(Journal& journal) : journal_(journal) {}
+    explicit Publisher(JournalSink& journal) : journal_(journal) {}
 
     /// Says what is new since the last outcome of that controller.
     void outcome(const Outcome& outcome, Milliseconds now);
@@ -34,7 +34,7 @@ private:
     };
     void line(Said& said, Milliseconds now, const std::string& name, JournalLine line);
 
-    Journal& journal_;
+    JournalSink& journal_;
     std::map<std::string, Said> said_;
 };
 

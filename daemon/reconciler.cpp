@@ -2,7 +2,6 @@
 #include "reconciler.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "host/observe.h"
@@ -33,13 +32,6 @@ bool passes(const Outcome& o)
 
 } // namespace
 
-Milliseconds since_boot()
-{
-    timespec now{};
-    ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
-}
-
 struct Reconciler::Object {
     std::string name;
     std::uint64_t incarnation = 0; ///< tells this object from an earlier one of that name
@@ -53,8 +45,8 @@ struct Reconciler::Object {
     SessionMemory memory;
     std::optional<ControllerId> id;
     bool deeper_than_at_boot = false;
-    EventLoop::Source retry;
-    EventLoop::Source stuck;
+    Loop::Source retry;
+    Loop::Source stuck;
 };
 
 Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
@@ -160,7 +152,7 @@ void Reconciler::written(const std::string& controller)
     if (found == objects_.end())
         return;
     Object& o = *found->second;
-    const Milliseconds now = since_boot();
+    const Milliseconds now = in_.loop.since_boot();
     if (now - o.written_since > pause_between_written_looks) {
         o.written_since = now;
         o.written_looks = 0;
@@ -196,7 +188,7 @@ void Reconciler::removed(const std::string& controller)
 
 void Reconciler::dropped_out(Object& o)
 {
-    const Milliseconds now = since_boot();
+    const Milliseconds now = in_.loop.since_boot();
     if (!o.id || !o.deeper_than_at_boot || now - resumed_at_ < resume_settles)
         return;
     if (!note_drop_out(drop_outs_[*o.id], now))
@@ -216,7 +208,7 @@ void Reconciler::dropped_out(Object& o)
 
 void Reconciler::resumed()
 {
-    resumed_at_ = since_boot();
+    resumed_at_ = in_.loop.since_boot();
     look_at_power();
     enumerate();
 }
@@ -245,9 +237,10 @@ void Reconciler::start(Object& o)
     o.retry.reset();
     if (in_.watch)
         in_.watch->watch(o.name); // before the look, or a write slips in between
-    o.stuck = in_.loop.after(stuck_after, [this, name = o.name] { in_.publisher.stuck(name, stuck_after, since_boot()); });
+    o.stuck =
+        in_.loop.after(stuck_after, [this, name = o.name] { in_.publisher.stuck(name, stuck_after, in_.loop.since_boot()); });
     o.claiming = std::exchange(o.claim, false);
-    Session session{&in_.breaker, o.memory, since_boot(), wishes_.get(), *wishes_, o.claiming};
+    Session session{&in_.breaker, o.memory, in_.loop.since_boot(), wishes_.get(), *wishes_, o.claiming};
     in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = wishes_, session]() mutable {
         Outcome outcome = now->policy.daemon.dry_run.value ? look(in_.host, name, *now, in_.ledger, &session)
                                                            : reconcile(in_.host, name, *now, in_.ledger, &session);
@@ -277,7 +270,7 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
         schedule(o);
         return;
     }
-    in_.publisher.outcome(outcome, since_boot());
+    in_.publisher.outcome(outcome, in_.loop.since_boot());
     const bool judged = outcome.controller && outcome.controller->tolerance && !outcome.error && !passes(outcome);
     if (!judged)
         o.claim = o.claim || o.claiming; // It could not come to a write.

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "event_loop.h"
-#include "host/attribute_watch.h"
 #include "host/breaker_store.h"
+#include "host/write_watch.h"
+#include "loop.h"
 #include "publish.h"
-#include "worker_pool.h"
+#include "workers.h"
 
 namespace nvmepolicy {
 
@@ -21,12 +21,12 @@ namespace nvmepolicy {
 class Reconciler {
 public:
     struct Surroundings {
-        EventLoop& loop;
-        WorkerPool& pool;
+        Loop& loop;
+        Workers& pool;
         Host& host;
         LedgerStore& ledger;
         BreakerStore& breaker;
-        AttributeWatch* watch; ///< none for simulated controllers
+        WriteWatch* watch; ///< none for simulated controllers
         Publisher& publisher;
     };
     Reconciler(const Surroundings& surroundings, Policy policy);
@@ -73,7 +73,7 @@ private:
     Circumstance now_;
     std::map<std::string, std::unique_ptr<Object>> objects_;
     std::map<ControllerId, DropOuts> drop_outs_; ///< outlives the objects, since a drop-out ends one
-    EventLoop::Source soon_;
+    Loop::Source soon_;
     std::uint64_t next_incarnation_ = 0;
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;
@@ -82,8 +82,5 @@ private:
     bool stopping_ = false;
     bool machine_known_ = false;
 };
-
-/// Time since boot, suspend included.
-[[nodiscard]] Milliseconds since_boot();
 
 } // namespace nvmepolicy

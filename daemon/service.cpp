@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What the service listens to, and what each of it means: look again.
+// The service: what it is made of, what it listens to, and how it ends.
 #include "service.h"
 
 #include <csignal>
@@ -8,22 +8,22 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "announcements.h"
 #include "command_line/usage.h"
+#include "event_loop.h"
+#include "host/attribute_watch.h"
 #include "host/installation.h"
 #include "host/policy_store.h"
 #include "host/uevents.h"
 #include "reconciler.h"
 #include "stage.h"
+#include "worker_pool.h"
 
 namespace nvmepolicy {
 namespace {
 
 constexpr std::size_t kept_workers = 2;
 constexpr std::size_t most_workers = 32;
-/// A plug that is still being wiggled.
-constexpr Milliseconds power_settles{1'000};
-/// udev's rules may write the same file; they are waited for, but not for ever.
-constexpr Milliseconds udev_is_late{2'000};
 /// A stop is not held up by a drive.
 constexpr Milliseconds time_to_restore{2'000};
 constexpr Milliseconds time_to_stop{2'500};
@@ -55,6 +55,11 @@ public:
         reconciler_.emplace(Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker,
                                                      watch_ ? &*watch_ : nullptr, publisher_},
                             std::move(policy));
+        announcements_.emplace(loop_, *reconciler_, udev_runs);
+        for (const auto& [group, monitor] :
+             {std::pair{UeventMonitor::Group::kernel, &kernel_events_}, std::pair{UeventMonitor::Group::udev, &udev_events_}})
+            if (*monitor)
+                announcements_->hears(group);
         for (const int signal : {SIGTERM, SIGINT})
             sources_.push_back(loop_.on_signal(signal, [this] { stop(); }));
         sources_.push_back(loop_.on_signal(SIGHUP, [this] { reload(); }));
@@ -102,67 +107,24 @@ private:
         for (;;) {
             switch (monitor.next(event)) {
             case UeventMonitor::Reading::nothing: return;
-            case UeventMonitor::Reading::overflow:
-                reconciler_->look_at_power();
-                reconciler_->enumerate();
-                continue;
-            case UeventMonitor::Reading::event: break;
+            case UeventMonitor::Reading::overflow: announcements_->events_lost(); break;
+            case UeventMonitor::Reading::event: announcements_->event(group, event); break;
             }
-            if (event.subsystem == "power_supply")
-                power_may_have_changed();
-            else if (event.action == "remove" && group == UeventMonitor::Group::kernel)
-                left(event.name);
-            else if (event.action == "change" && event.nvme_event == "connected")
-                connected(group, event.name);
         }
-    }
-
-    /// Some batteries report all the time: one look after the first report of a burst, and the next burst gets its own.
-    void power_may_have_changed()
-    {
-        if (power_timer_)
-            return;
-        power_timer_ = loop_.after(power_settles, [this] {
-            power_timer_.reset();
-            reconciler_->look_at_power();
-        });
-    }
-
-    /// Acted on once udev's rules have run, since they may write the same file; without udevd, or when it is late, anyway.
-    void connected(UeventMonitor::Group group, const std::string& name)
-    {
-        if (group == UeventMonitor::Group::kernel && udev_runs()) {
-            late_[name] = loop_.after(udev_is_late, [this, name] {
-                late_.erase(name);
-                reconciler_->connected(name);
-            });
-            return;
-        }
-        if (group == UeventMonitor::Group::udev && kernel_events_ && late_.erase(name) == 0)
-            return; // udevd was late, and it has been acted on.
-        reconciler_->connected(name);
-    }
-
-    void left(const std::string& name)
-    {
-        late_.erase(name);
-        reconciler_->removed(name);
     }
 
     void attributes_written()
     {
         bool overflow = false;
-        for (const std::string& name : watch_->written(overflow))
-            reconciler_->written(name);
-        if (overflow)
-            reconciler_->enumerate();
+        const std::vector<std::string> written = watch_->written(overflow);
+        announcements_->written(written, overflow);
     }
 
     void clock_was_set()
     {
         std::uint64_t expirations = 0;
         static_cast<void>(::read(resume_timer_.get(), &expirations, sizeof expirations)); // ECANCELED, and armed anew
-        reconciler_->resumed();
+        announcements_->clock_was_set();
     }
 
     void reload()
@@ -249,8 +211,7 @@ private:
     std::optional<AttributeWatch> watch_;
     UniqueFd resume_timer_;
     std::optional<Reconciler> reconciler_;
-    EventLoop::Source power_timer_;
-    std::map<std::string, EventLoop::Source> late_; ///< connected in the kernel, udev not done yet
+    std::optional<Announcements> announcements_;
     std::vector<EventLoop::Source> sources_;
     OnExit on_exit_;
     bool may_write_;

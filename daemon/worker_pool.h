@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Threads for jobs that may wait long. A job gets values and hands its result back by posting to the loop.
+// Threads for jobs that may wait long.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <mutex>
+
+#include "workers.h"
 
 namespace nvmepolicy {
 
 /// Grows while jobs wait and every thread is taken, up to `most`, and shrinks to `kept` sleeping threads. New threads are
 /// started by the pool's own, never by the caller: the event loop must not wait for one. Threads are detached; the process
 /// may end while some of them wait for a drive, so the pool must not be destroyed before it does.
-class WorkerPool {
+class WorkerPool : public Workers {
 public:
-    using Job = std::function<void()>;
     WorkerPool(std::size_t kept, std::size_t most);
 
-    /// Never waits.
-    void submit(Job job);
+    void submit(Job job) override;
 
 private:
     void start_thread();

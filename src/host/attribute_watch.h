@@ -8,17 +8,17 @@
 
 #include "nvmepolicy/result.h"
 #include "unique_fd.h"
+#include "write_watch.h"
 
 namespace nvmepolicy {
 
-class AttributeWatch {
+class AttributeWatch : public WriteWatch {
 public:
     [[nodiscard]] static Result<AttributeWatch> start();
     [[nodiscard]] int descriptor() const { return fd_.get(); }
 
-    /// Watches the tolerance file of a controller, if there is one; again after the file may have come anew.
-    void watch(const std::string& controller);
-    void forget(const std::string& controller);
+    void watch(const std::string& controller) override;
+    void forget(const std::string& controller) override;
 
     /// The controllers whose file was written since the last call, each once. `overflow` is set when some were dropped.
     [[nodiscard]] std::vector<std::string> written(bool& overflow);

@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "errno_refusal.h"
-#include "text_file.h"
 #include "wall_clock.h"
 
 namespace nvmepolicy {
@@ -17,10 +15,10 @@ namespace {
 constexpr std::size_t largest_record = std::size_t{4} * 1024 * 1024;
 
 /// A token that lasts as long as /run does: one boot. The kernel's own boot id is out of sight in a sandbox.
-Result<std::string> boot_token(const std::string& runtime_directory)
+Result<std::string> boot_token(const std::string& runtime_directory, Storage& storage)
 {
     const std::string path = runtime_directory + "/boot";
-    if (auto token = read_text_file(path, 64); token && !token->empty())
+    if (auto token = storage.read(path, 64); token && !token->empty())
         return token;
     std::array<unsigned char, 16> bytes{};
     if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
@@ -28,14 +26,14 @@ Result<std::string> boot_token(const std::string& runtime_directory)
     std::string token;
     for (const unsigned char byte : bytes)
         token += fmt::format("{:02x}", byte);
-    if (const auto written = replace_text_file(path, token); !written)
+    if (const auto written = storage.replace(path, token); !written)
         return written.error();
     return token;
 }
 
-Result<BreakerRecord> read_record(const std::string& path)
+Result<BreakerRecord> read_record(const std::string& path, Storage& storage)
 {
-    const auto text = read_text_file(path, largest_record);
+    const auto text = storage.read(path, largest_record);
     if (text)
         return parse_breaker(path, *text);
     return text.error().kind == RefusalKind::absent ? Result<BreakerRecord>(BreakerRecord{})
@@ -47,7 +45,7 @@ Result<BreakerRecord> read_record(const std::string& path)
 std::unique_ptr<BreakerStore> BreakerStore::read(const std::string& directory, std::optional<Refusal>& complaint)
 {
     auto store = std::make_unique<BreakerStore>();
-    auto record = read_record(directory + "/breaker.json");
+    auto record = read_record(directory + "/breaker.json", file_storage());
     if (record)
         store->record_ = *std::move(record);
     else {
@@ -58,14 +56,15 @@ std::unique_ptr<BreakerStore> BreakerStore::read(const std::string& directory, s
 }
 
 std::unique_ptr<BreakerStore> BreakerStore::open(const std::string& directory, const std::string& runtime_directory,
-                                                 std::optional<Refusal>& complaint)
+                                                 std::optional<Refusal>& complaint, Storage& storage)
 {
     auto store = std::make_unique<BreakerStore>();
+    store->storage_ = &storage;
     store->path_ = directory + "/breaker.json";
-    const auto token = boot_token(runtime_directory);
-    if (::mkdir(directory.c_str(), 0755) < 0 && errno != EEXIST)
-        complaint = errno_refusal(directory, "", errno);
-    auto record = read_record(store->path_);
+    const auto token = boot_token(runtime_directory, storage);
+    if (const auto made = storage.make_directory(directory); !made)
+        complaint = made.error();
+    auto record = read_record(store->path_, storage);
     if (!record || !token) {
         Refusal refusal = record ? token.error() : record.error();
         store->unreadable_ = refusal.text();
@@ -121,7 +120,7 @@ Result<void> BreakerStore::end_trials()
 
 Result<void> BreakerStore::save()
 {
-    auto written = path_.empty() || unreadable_ ? Result<void>{} : replace_text_file(path_, format_breaker(record_));
+    auto written = path_.empty() || unreadable_ ? Result<void>{} : storage_->replace(path_, format_breaker(record_));
     saved_ = written.has_value();
     return written;
 }

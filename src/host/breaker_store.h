@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nvmepolicy/breaker.h"
+#include "storage.h"
 
 namespace nvmepolicy {
 
@@ -20,7 +21,8 @@ public:
     /// empty after a boot. A record that cannot be read does not stop anything, but until it can be, no drive is let deeper
     /// than at boot; `complaint` says so.
     [[nodiscard]] static std::unique_ptr<BreakerStore> open(const std::string& directory, const std::string& runtime_directory,
-                                                            std::optional<Refusal>& complaint);
+                                                            std::optional<Refusal>& complaint,
+                                                            Storage& storage = file_storage());
 
     /// Only to ask it: nothing is written, and no boot is told from another.
     [[nodiscard]] static std::unique_ptr<BreakerStore> read(const std::string& directory, std::optional<Refusal>& complaint);
@@ -38,6 +40,7 @@ private:
 
     mutable std::mutex mutex_;
     std::string path_;
+    Storage* storage_ = nullptr;
     std::string boot_id_;
     std::optional<std::string> unreadable_;
     BreakerRecord record_;

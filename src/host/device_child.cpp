@@ -14,8 +14,8 @@
 
 #include "device_protocol.h"
 #include "errno_refusal.h"
+#include "laned_device.h"
 #include "nvmepolicy/decode.h"
-#include "nvmepolicy/plan.h"
 #include "sysfs.h"
 
 extern char** environ;
@@ -34,11 +34,6 @@ constexpr int first_safe_fd = 10;
 UniqueFd duplicate(int fd)
 {
     return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, first_safe_fd));
-}
-
-Refusal still_waited_for(const std::string& where)
-{
-    return {where, "", "not asked: an earlier request has not come back", RefusalKind::timed_out};
 }
 
 class SpawnActions {
@@ -95,12 +90,12 @@ private:
 } // namespace
 
 DeviceChild::DeviceChild(std::string name, int directory, std::uint64_t object, std::string program, Patience patience,
-                         std::shared_ptr<Shared> shared)
+                         LeftBehind& left_behind)
     : name_(std::move(name))
     , object_(object)
     , program_(std::move(program))
     , patience_(patience)
-    , shared_(std::move(shared))
+    , left_behind_(left_behind)
     , directory_(duplicate(directory))
 {
 }
@@ -143,7 +138,7 @@ Result<void> DeviceChild::start()
 {
     if (pid_ >= 0)
         return {};
-    if (shared_->left_behind.waits_for(object_))
+    if (left_behind_.waits_for(object_))
         return still_waited_for(name_);
     // A socket, not pipes: a child that died must not raise SIGPIPE here.
     int ends[2];
@@ -177,7 +172,7 @@ Result<void> DeviceChild::start()
 Refusal DeviceChild::give_up(const std::string& where)
 {
     hangs_ = true;
-    shared_->left_behind.add(object_, pid_);
+    left_behind_.add(object_, pid_);
     return {where, "",
             fmt::format("no answer within {} s; the request is left to the kernel, which gives it 60 s by default",
                         std::chrono::duration<double>(patience_.per_call).count()),
@@ -215,7 +210,7 @@ Result<FeatureReply> DeviceChild::ask(const std::string& where, const std::strin
     if (::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
         return Refusal{where, "", program_ + " ended before it was asked", RefusalKind::failed};
 
-    return read_answer(where, patience_.deadline());
+    return read_answer(where, patience_.deadline(Clock::now()));
 }
 
 Result<FeatureReply> DeviceChild::read_answer(const std::string& where, Deadline deadline)
@@ -250,63 +245,6 @@ Result<FeatureReply> DeviceChild::ask_drive(const std::string& where, const std:
     if (const auto opened = open_node(); !opened)
         return opened.error();
     return ask(where, request);
-}
-
-Result<FeatureReply> DeviceChild::ask_in_lane(const std::string& where, const std::string& request,
-                                              const StillWanted& still_wanted)
-{
-    if (hangs_) // in an earlier call, which has nothing to do with the lane
-        return still_waited_for(where);
-    auto turn = shared_->lane.wait(where, name_, patience_.deadline());
-    if (!turn)
-        return turn.error();
-    if (still_wanted && !still_wanted())
-        return Refusal{where, "", "not written, the wishes have changed meanwhile", RefusalKind::try_later};
-    auto reply = ask(where, request);
-    if (hangs_)
-        turn->leave_behind(object_);
-    return reply;
-}
-
-Result<std::vector<std::uint8_t>> DeviceChild::identify_controller()
-{
-    auto reply = ask_drive(name_ + ": Identify Controller", "identify");
-    if (!reply)
-        return reply.error();
-    return std::move(reply->buffer);
-}
-
-Result<FeatureReply> DeviceChild::get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length)
-{
-    return ask_drive(fmt::format("{}: Get Features {:02X}h", name_, feature),
-                     fmt::format("get-feature {} {} {}", feature, select, length));
-}
-
-Result<std::string> DeviceChild::read_attribute(const std::string& attribute)
-{
-    const auto reply = ask(name_ + ": " + attribute, "read-attribute " + attribute);
-    if (!reply)
-        return reply.error();
-    return std::string(reply->buffer.begin(), reply->buffer.end());
-}
-
-Result<std::string> DeviceChild::read_tolerance()
-{
-    const auto reply = ask_in_lane(fmt::format("{}: {}", name_, tolerance_attribute), "read-tolerance");
-    if (!reply)
-        return reply.error();
-    return std::string(reply->buffer.begin(), reply->buffer.end());
-}
-
-Result<void> DeviceChild::write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted)
-{
-    const std::string text = tolerance.kernel_text();
-    const auto reply = ask_in_lane(fmt::format("{}: {}", name_, tolerance_attribute), "write-tolerance " + text, still_wanted);
-    if (reply)
-        return {};
-    Refusal refusal = reply.error();
-    refusal.value = text;
-    return refusal;
 }
 
 } // namespace nvmepolicy

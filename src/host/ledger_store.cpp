@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "errno_refusal.h"
-#include "text_file.h"
 #include "wall_clock.h"
 
 namespace nvmepolicy {
@@ -24,11 +23,12 @@ bool lower(const LatencyTolerance& a, const LatencyTolerance& b)
 
 } // namespace
 
-Result<std::unique_ptr<LedgerStore>> LedgerStore::open(std::string path)
+Result<std::unique_ptr<LedgerStore>> LedgerStore::open(std::string path, Storage& storage)
 {
     auto store = std::make_unique<LedgerStore>();
     store->path_ = std::move(path);
-    const auto text = read_text_file(store->path_, largest_ledger);
+    store->storage_ = &storage;
+    const auto text = storage.read(store->path_, largest_ledger);
     if (!text && text.error().kind != RefusalKind::absent)
         return text.error();
     if (text) {
@@ -105,7 +105,7 @@ Result<void> LedgerStore::forget(const ControllerId& controller)
 
 Result<void> LedgerStore::save() const
 {
-    return path_.empty() ? Result<void>{} : replace_text_file(path_, format_ledger(ledger_));
+    return path_.empty() ? Result<void>{} : storage_->replace(path_, format_ledger(ledger_));
 }
 
 Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)

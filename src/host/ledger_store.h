@@ -9,6 +9,7 @@
 
 #include "nvmepolicy/ledger.h"
 #include "nvmepolicy/plan.h"
+#include "storage.h"
 #include "unique_fd.h"
 
 namespace nvmepolicy {
@@ -20,7 +21,7 @@ public:
     LedgerStore() = default;
     /// Reads `path`; none there yet is an empty ledger. A damaged one is refused and left alone: it is the only record of
     /// what the drives had before.
-    [[nodiscard]] static Result<std::unique_ptr<LedgerStore>> open(std::string path);
+    [[nodiscard]] static Result<std::unique_ptr<LedgerStore>> open(std::string path, Storage& storage = file_storage());
 
     [[nodiscard]] Ledger snapshot() const;
     [[nodiscard]] std::optional<LedgerEntry> find(const ControllerId& controller) const;
@@ -39,6 +40,7 @@ private:
 
     mutable std::mutex mutex_;
     std::string path_;
+    Storage* storage_ = nullptr;
     Ledger ledger_;
 };
 

@@ -2,9 +2,13 @@
 // The real machine.
 #pragma once
 
-#include "device_child.h"
+#include <memory>
+#include <string>
+
 #include "host.h"
+#include "left_behind.h"
 #include "patience.h"
+#include "pm_qos_lane.h"
 
 namespace nvmepolicy {
 
@@ -23,7 +27,13 @@ public:
 private:
     Patience patience_;
     std::string device_program_;
-    std::shared_ptr<DeviceChild::Shared> shared_ = std::make_shared<DeviceChild::Shared>();
+    /// What all devices of the machine share.
+    struct Shared {
+        LeftBehind left_behind;
+        ThreadWaiting waiting;
+        PmQosLane lane{[this](std::uint64_t object) { return left_behind.waits_for(object); }, waiting};
+    };
+    std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 /// Refuses where /sys/devices is mounted read-only, as in a container: nothing could be applied there.

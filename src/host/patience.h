@@ -12,7 +12,7 @@ struct Patience {
     std::chrono::milliseconds per_call{0};
     Clock::time_point end = Clock::time_point::max(); ///< no answer is waited for beyond this, however many calls there are
 
-    [[nodiscard]] Clock::time_point deadline() const { return std::min(Clock::now() + per_call, end); }
+    [[nodiscard]] Clock::time_point deadline(Clock::time_point now) const { return std::min(now + per_call, end); }
 };
 
 /// A little more than the kernel gives an admin command (nvme_core.admin_timeout, 60 s by default), to hear its own answer.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "pm_qos_lane.h"
 
-#include <thread>
-
 namespace nvmepolicy {
 
 using namespace std::chrono_literals;
@@ -13,7 +11,7 @@ PmQosLane::Turn::~Turn()
         return;
     const std::lock_guard lock(lane_->mutex_);
     lane_->taken_ = false;
-    lane_->given_back_.notify_one();
+    lane_->waiting_.wake();
 }
 
 void PmQosLane::Turn::leave_behind(std::uint64_t controller_object)
@@ -31,10 +29,10 @@ Refusal PmQosLane::waited_in_vain(const std::string& where)
             RefusalKind::timed_out};
 }
 
-Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, const std::string& controller, Deadline deadline)
+Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, const std::string& controller, Waiting::Time deadline)
 {
     std::unique_lock lock(mutex_);
-    if (!given_back_.wait_until(lock, deadline, [this] { return !taken_; })) {
+    if (!waiting_.wait_until(lock, deadline, [this] { return !taken_; })) {
         lock.unlock();
         return waited_in_vain(where);
     }
@@ -42,10 +40,10 @@ Result<PmQosLane::Turn> PmQosLane::wait(const std::string& where, const std::str
     const auto stuck = stuck_object_;
     lock.unlock();
     Turn turn(*this);
-    while (stuck && left_behind_.waits_for(*stuck)) {
-        if (std::chrono::steady_clock::now() >= deadline)
+    while (stuck && still_inside_(*stuck)) {
+        if (waiting_.now() >= deadline)
             return waited_in_vain(where);
-        std::this_thread::sleep_for(20ms);
+        waiting_.pause(20ms);
     }
     lock.lock();
     stuck_object_.reset();

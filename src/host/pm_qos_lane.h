@@ -3,23 +3,24 @@
 // that a tolerance write causes. So we go there one at a time, and know whom everybody is waiting for.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "left_behind.h"
 #include "nvmepolicy/result.h"
+#include "waiting.h"
 
 namespace nvmepolicy {
 
 class PmQosLane {
 public:
-    explicit PmQosLane(LeftBehind& left_behind) : left_behind_(left_behind) {}
-    using Deadline = std::chrono::steady_clock::time_point;
+    /// Whether a call that was left behind with that controller has still not come back.
+    using StillInside = std::function<bool(std::uint64_t controller_object)>;
+    PmQosLane(StillInside still_inside, Waiting& waiting) : still_inside_(std::move(still_inside)), waiting_(waiting) {}
+    [[nodiscard]] Waiting::Time now() const { return waiting_.now(); }
 
     /// The right to touch a tolerance file; given back by its destructor.
     class Turn {
@@ -39,14 +40,14 @@ public:
     };
 
     /// Waits for a turn; timed_out, naming who is in there, once the deadline has passed.
-    [[nodiscard]] Result<Turn> wait(const std::string& where, const std::string& controller, Deadline deadline);
+    [[nodiscard]] Result<Turn> wait(const std::string& where, const std::string& controller, Waiting::Time deadline);
 
 private:
     [[nodiscard]] Refusal waited_in_vain(const std::string& where);
 
-    LeftBehind& left_behind_;
+    StillInside still_inside_;
+    Waiting& waiting_;
     std::mutex mutex_;
-    std::condition_variable given_back_;
     // Guarded by mutex_.
     bool taken_ = false;
     std::string inside_; ///< whom the others are waiting for

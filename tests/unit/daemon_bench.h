@@ -14,9 +14,11 @@
 #include <unistd.h>
 #include <vector>
 
+#include "event_loop.h"
 #include "reconciler.h"
 #include "temporary_directory.h"
 #include "watched_host.h"
+#include "worker_pool.h"
 
 namespace nvmepolicy {
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <thread>
 
+#include "host/laned_device.h"
 #include "host/linux_host.h"
 #include "temporary_directory.h"
 
@@ -26,7 +27,9 @@ constexpr auto impatient = 300ms;
 /// A program of ours and the directories of three "controllers" called after nodes that every machine has.
 struct Bench {
     TemporaryDirectory files;
-    std::shared_ptr<DeviceChild::Shared> shared = std::make_shared<DeviceChild::Shared>();
+    mutable LeftBehind left_behind;
+    mutable ThreadWaiting waiting;
+    mutable PmQosLane lane{[this](std::uint64_t object) { return left_behind.waits_for(object); }, waiting};
 
     Bench()
     {
@@ -44,12 +47,13 @@ struct Bench {
         std::filesystem::permissions(path, std::filesystem::perms::owner_all);
         return path;
     }
-    [[nodiscard]] std::unique_ptr<DeviceChild> child(const std::string& program, Patience patience,
-                                                     const std::string& name = "null", std::uint64_t object = 7) const
+    [[nodiscard]] std::unique_ptr<ControllerDevice> child(const std::string& program, Patience patience,
+                                                          const std::string& name = "null", std::uint64_t object = 7) const
     {
         const UniqueFd directory(::open((files / name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         EXPECT_TRUE(directory);
-        return std::make_unique<DeviceChild>(name, directory.get(), object, program, patience, shared);
+        auto line = std::make_unique<DeviceChild>(name, directory.get(), object, program, patience, left_behind);
+        return std::make_unique<LanedDevice>(name, object, std::move(line), lane, patience);
     }
     void let_go() const { files.write("go", ""); }
 };
@@ -185,8 +189,8 @@ TEST(ADeviceChild, ThatHangsIsLeftBehindAfterTheDeadline)
         EXPECT_EQ(device->identify_controller().error().kind, RefusalKind::timed_out);
         EXPECT_EQ(device->read_attribute("x").error().kind, RefusalKind::timed_out);
     } // and the destructor does not wait for it
-    EXPECT_TRUE(bench.shared->left_behind.waits_for(7));
-    EXPECT_FALSE(bench.shared->left_behind.waits_for(8));
+    EXPECT_TRUE(bench.left_behind.waits_for(7));
+    EXPECT_FALSE(bench.left_behind.waits_for(8));
 
     auto second = bench.child(program, {long_enough});
     const auto answer = second->read_attribute("x");
@@ -194,7 +198,7 @@ TEST(ADeviceChild, ThatHangsIsLeftBehindAfterTheDeadline)
     EXPECT_NE(answer.error().text().find("an earlier request has not come back"), std::string::npos);
 
     bench.let_go();
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
     EXPECT_TRUE(childless());
 }
@@ -208,7 +212,7 @@ TEST(ADeviceChild, AnswersAgainOnceTheOldOneHasEnded)
         EXPECT_EQ(device->read_attribute("x").error().kind, RefusalKind::timed_out);
     }
     bench.let_go();
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
     auto device = bench.child(program, {long_enough});
     const auto answer = device->read_attribute("x");
@@ -225,7 +229,7 @@ TEST(ADeviceChild, ThatStopsInTheMiddleOfAnAnswerIsLeftBehindToo)
             EXPECT_EQ(device->read_attribute("x").error().kind, RefusalKind::timed_out);
         }
         bench.let_go();
-        while (bench.shared->left_behind.waits_for(7))
+        while (bench.left_behind.waits_for(7))
             std::this_thread::yield();
         EXPECT_TRUE(childless());
     }
@@ -237,7 +241,7 @@ TEST(ADeviceChild, GetsNoMoreThanWhatIsLeftOfTheWholeTime)
     auto device = bench.child(bench.program("hang; exit 0"), {long_enough, Patience::Clock::now() + impatient});
     EXPECT_EQ(device->read_attribute("x").error().kind, RefusalKind::timed_out);
     bench.let_go();
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
 }
 
@@ -345,7 +349,7 @@ TEST(TheLane, NamesTheControllerThatHangsInIt)
     const auto now = later->read_tolerance();
     ASSERT_TRUE(now) << now.error().text();
     EXPECT_EQ(*now, "25000\n");
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
 }
 
@@ -370,7 +374,7 @@ TEST(TheLane, NamesItToEveryoneWhoWaits)
     for (const std::string& text : said)
         EXPECT_NE(text.find("null has not answered"), std::string::npos) << text;
     bench.let_go();
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
 }
 
@@ -385,7 +389,7 @@ TEST(TheLane, StaysOpenWhenADriveHangsOutsideOfIt)
     const auto answer = healthy->read_tolerance();
     EXPECT_TRUE(answer) << "nothing of the sick drive is in the lane, yet: " << answer.error().text();
     bench.let_go();
-    while (bench.shared->left_behind.waits_for(7))
+    while (bench.left_behind.waits_for(7))
         std::this_thread::yield();
 }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+#include "announcements.h"
+
+namespace nvmepolicy {
+namespace {
+
+/// A plug that is still being wiggled.
+constexpr Milliseconds power_settles{1'000};
+/// udev's rules may write the same file; they are waited for, but not for ever.
+constexpr Milliseconds udev_is_late{2'000};
+
+} // namespace
+
+void Announcements::hears(UeventMonitor::Group group)
+{
+    hears_kernel_ = hears_kernel_ || group == UeventMonitor::Group::kernel;
+}
+
+void Announcements::event(UeventMonitor::Group group, const Uevent& event)
+{
+    if (event.subsystem == "power_supply")
+        power_may_have_changed();
+    else if (event.action == "remove" && group == UeventMonitor::Group::kernel) {
+        late_.erase(event.name);
+        reconciler_.removed(event.name);
+    } else if (event.action == "change" && event.nvme_event == "connected")
+        connected(group, event.name);
+}
+
+void Announcements::events_lost()
+{
+    reconciler_.look_at_power();
+    reconciler_.enumerate();
+}
+
+void Announcements::written(const std::vector<std::string>& controllers, bool overflow)
+{
+    for (const std::string& name : controllers)
+        reconciler_.written(name);
+    if (overflow)
+        reconciler_.enumerate();
+}
+
+void Announcements::clock_was_set()
+{
+    reconciler_.resumed();
+}
+
+/// Some batteries report all the time: one look after the first report of a burst, and the next burst gets its own.
+void Announcements::power_may_have_changed()
+{
+    if (power_timer_)
+        return;
+    power_timer_ = loop_.after(power_settles, [this] {
+        power_timer_.reset();
+        reconciler_.look_at_power();
+    });
+}
+
+/// Acted on once udev's rules have run, since they may write the same file; without udevd, or when it is late, anyway.
+void Announcements::connected(UeventMonitor::Group group, const std::string& name)
+{
+    if (group == UeventMonitor::Group::kernel && udev_runs_()) {
+        late_[name] = loop_.after(udev_is_late, [this, name] {
+            late_.erase(name);
+            reconciler_.connected(name);
+        });
+        return;
+    }
+    if (group == UeventMonitor::Group::udev && hears_kernel_ && late_.erase(name) == 0)
+        return; // udevd was late, and it has been acted on.
+    reconciler_.connected(name);
+}
+
+} // namespace nvmepolicy
