@@ -338,7 +338,9 @@ TEST(AWriteThatFails, LeavesTheIntentAndTheOriginalInTheLedger)
     Bench bench;
     bench.drive.faults["write-tolerance"] = refusal_of(RefusalKind::try_later);
     const Outcome outcome = bench.reconcile();
-    EXPECT_EQ(outcome.error, refusal_of(RefusalKind::try_later));
+    ASSERT_TRUE(outcome.error);
+    EXPECT_EQ(outcome.error->kind, RefusalKind::try_later);
+    EXPECT_EQ(outcome.error->value, "25000") << "what was to be written";
     EXPECT_FALSE(outcome.applied);
     EXPECT_FALSE(outcome.in_order());
     EXPECT_EQ(bench.entry().first, us(100000));

@@ -352,7 +352,7 @@ TEST(AController, ThatTakesTheNameOfOneThatLeftDuringItsJobIsLookedAtByItself)
         .then([&] {
             d.simulated.remove("nvme0");
             d.reconciler->removed("nvme0");
-            d.simulated.add(bc501()).name = "nvme0";
+            d.simulated.add(bc501());
             d.reconciler->connected("nvme0");
         })
         .until([&] { return log.count("latency tolerance 100000 -> 25000") == 1; })
@@ -375,7 +375,9 @@ TEST(AController, ThatIsRenumberedKeepsItsHistory)
     d.begin()
         .then([&] {
             static_cast<void>(d.host.writes());
-            std::swap(a.name, b.name); // 0 and 1 change places, and the events were lost
+            d.simulated.rename(a, "nvme2"); // 0 and 1 change places, and the events were lost
+            d.simulated.rename(b, "nvme0");
+            d.simulated.rename(a, "nvme1");
             d.reconciler->enumerate();
         })
         .settle()
@@ -397,7 +399,7 @@ TEST(AController, ThatVanishedWithoutAnEventIsMissedByAnEnumeration)
     d.begin()
         .then([&] {
             d.simulated.remove("nvme0");
-            d.simulated.add(bc501());
+            d.simulated.rename(d.simulated.add(bc501()), "nvme1");
             d.reconciler->enumerate();
         })
         .settle()
@@ -545,8 +547,8 @@ TEST(ThreeDropOuts, CountWhenTheDriveLeavesAndComesBack)
     StandardError log;
     Daemon& d = deep_daemon(log);
     for (int i = 0; i < 3; ++i)
-        d.then([&, i] {
-             const std::string name = "nvme" + std::to_string(i);
+        d.then([&] {
+             const std::string name = "nvme0";
              const ControllerId id = d.simulated.find(name)->id;
              d.simulated.remove(name);
              d.reconciler->removed(name);
@@ -555,7 +557,7 @@ TEST(ThreeDropOuts, CountWhenTheDriveLeavesAndComesBack)
              d.reconciler->connected(back.name);
          }).settle();
     d.then([&] {
-        EXPECT_EQ(d.simulated.find("nvme3")->tolerance, us(25000));
+        EXPECT_EQ(d.simulated.find("nvme0")->tolerance, us(25000));
         EXPECT_EQ(log.count("it is kept at the latency tolerance it had at boot"), 1);
     });
     d.run();

@@ -156,7 +156,6 @@ TEST(ADriveThatLeft, DoesNotLeaveItsOriginalToTheNextOne)
     static_cast<void>(bench.reconcile());
     bench.simulated.remove("nvme0");
     SimulatedController& next = bench.simulated.add(evo_plus());
-    next.name = "nvme0";
     bench.simulated.write_tolerance(next, us(25000)); // by chance our own value
     EXPECT_EQ(results(bench.restore()), std::vector{Result::gone});
     EXPECT_EQ(next.tolerance, us(25000));
@@ -174,8 +173,9 @@ TEST(TwoDrivesThatChangedPlaces, GetTheirOwnOriginals)
         static_cast<void>(reconcile(bench.host, name, circumstances(bench.simulated), *ledger));
     ASSERT_EQ(bench.drive.tolerance, us(25000));
     ASSERT_EQ(other.tolerance, us(25000));
-    bench.drive.name = "nvme1";
-    other.name = "nvme0";
+    bench.simulated.rename(bench.drive, "nvme2");
+    bench.simulated.rename(other, "nvme0");
+    bench.simulated.rename(bench.drive, "nvme1");
     const auto all = bench.restore(); // as after a crash: from the file
     EXPECT_EQ(results(all), (std::vector{Result::put_back, Result::put_back}));
     EXPECT_EQ(bench.drive.tolerance, us(60000));
@@ -187,7 +187,7 @@ TEST(ADriveThatWasRenamed, KeepsItsHistory)
 {
     Bench bench;
     static_cast<void>(bench.reconcile());
-    bench.drive.name = "nvme5";
+    bench.simulated.rename(bench.drive, "nvme5");
     const auto ledger = bench.open_ledger();
     static_cast<void>(reconcile(bench.host, "nvme5", circumstances(bench.simulated, "performance"), *ledger));
     EXPECT_EQ(bench.drive.tolerance, us(0));

@@ -145,11 +145,11 @@ TEST(ASession, KnowsANewControllerObjectFromTheOldOne)
     const ControllerId id = s.drive->id;
     s.simulated.remove("nvme0");
     s.drive = &s.simulated.add(evo_plus());
-    s.drive->id = id; // the same drive comes back as nvme1, with the kernel's default
+    s.drive->id = id; // the same drive comes back, with the kernel's default
     static_cast<void>(s.writes());
     const Outcome outcome = s.reconcile();
     EXPECT_EQ(outcome.foreign.stand, ForeignStand::none);
-    EXPECT_EQ(s.writes(), Writes{"nvme1 25000"});
+    EXPECT_EQ(s.writes(), Writes{"nvme0 25000"});
     EXPECT_EQ(s.memory.object, s.drive->object);
     EXPECT_EQ(s.memory.foreign_writes, 0U);
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// What the simulated kernel shows in sysfs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulated_controller.h"
+
+namespace nvmepolicy {
+
+/// The text of an attribute below a controller's directory; none: there is no such file.
+[[nodiscard]] std::optional<std::string> attribute_text(const SimulatedController& c, const std::string& attribute);
+/// The names in a controller's directory, or in one below it, sorted; empty: there is no such directory.
+[[nodiscard]] std::vector<std::string> attribute_names(const SimulatedController& c, const std::string& below);
+
+/// Whole directories, by relative path.
+[[nodiscard]] std::map<std::string, std::string> module_parameters(const Machine& machine);
+[[nodiscard]] std::map<std::string, std::string> power_supplies(const Machine& machine);
+
+/// The names directly below a directory of such a map.
+[[nodiscard]] std::vector<std::string> children(const std::map<std::string, std::string>& all, const std::string& below);
+
+} // namespace nvmepolicy
