@@ -10,12 +10,14 @@
 
 namespace nvmepolicy {
 
-/// Calls `action(0)` … `action(count - 1)`, up to 16 at a time, and returns when all are done. The threads only wait for their
-/// drive, so it is the number of sick drives that counts, not of processors. Where no thread is to be had, fewer do it.
+/// The threads only wait for their drive, so it is the number of sick drives that counts, not of processors.
+inline constexpr std::size_t most_threads = 16;
+
+/// Calls `action(0)` … `action(count - 1)`, up to `threads` at a time, and returns when all are done. With one, the caller does
+/// it. Where no thread is to be had, fewer do it.
 template <class Action>
-void for_each_in_parallel(std::size_t count, const Action& action)
+void for_each_in_parallel(std::size_t count, const Action& action, std::size_t threads = most_threads)
 {
-    constexpr std::size_t most_workers = 16;
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
         for (std::size_t i = next++; i < count; i = next++)
@@ -23,7 +25,7 @@ void for_each_in_parallel(std::size_t count, const Action& action)
     };
     std::vector<std::jthread> workers;
     try {
-        for (std::size_t i = 1; i < std::min(count, most_workers); ++i)
+        for (std::size_t i = 1; i < std::min(count, threads); ++i)
             workers.emplace_back(work);
     } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch): this thread works too
     }

@@ -13,6 +13,7 @@
 #include "host/ledger_store.h"
 #include "nvmepolicy/explain.h"
 #include "nvmepolicy/foreign.h"
+#include "parallel.h"
 
 namespace nvmepolicy {
 
@@ -84,7 +85,8 @@ struct Restored {
     std::optional<Refusal> error;
 };
 
-/// Puts back what each attribute held before our first write, as long as it still holds ours.
-[[nodiscard]] std::vector<Restored> restore(Host& host, LedgerStore& ledger);
+/// Puts back what each attribute held before our first write, as long as it still holds ours. `threads`: how many drives are
+/// served at a time.
+[[nodiscard]] std::vector<Restored> restore(Host& host, LedgerStore& ledger, std::size_t threads = most_threads);
 
 } // namespace nvmepolicy

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "host/apply.h"
 #include "host/observe.h"
-#include "parallel.h"
 #include "reconcile.h"
 
 namespace nvmepolicy {
@@ -120,22 +119,25 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
 
 } // namespace
 
-std::vector<Restored> restore(Host& host, LedgerStore& ledger)
+std::vector<Restored> restore(Host& host, LedgerStore& ledger, std::size_t threads)
 {
     const std::vector<LedgerEntry> entries = ledger.snapshot().entries;
     const auto there = who_is_there(host);
     std::vector<Restored> all(entries.size());
-    for_each_in_parallel(all.size(), [&](std::size_t i) {
-        const LedgerEntry& entry = entries[i];
-        all[i] = there ? restore_entry(host, *there, ledger, entry)
-                       : Restored{entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
-        if (all[i].result == Restored::Result::failed)
-            return;
-        if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
-            all[i].result = Restored::Result::failed;
-            all[i].error = forgotten.error();
-        }
-    });
+    for_each_in_parallel(
+        all.size(),
+        [&](std::size_t i) {
+            const LedgerEntry& entry = entries[i];
+            all[i] = there ? restore_entry(host, *there, ledger, entry)
+                           : Restored{entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
+            if (all[i].result == Restored::Result::failed)
+                return;
+            if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
+                all[i].result = Restored::Result::failed;
+                all[i].error = forgotten.error();
+            }
+        },
+        threads);
     return all;
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <sstream>
+#include <utility>
 
 #include "identify_page.h"
 #include "nvmepolicy/decode.h"
@@ -50,16 +51,16 @@ LatencyTolerance initial_tolerance(const Machine& machine)
 
 } // namespace
 
-/// The one mutex of the PM QoS core. Source: dev_pm_qos_mtx, dev_pm_qos_sysfs_mtx.
+/// The one mutex of the PM QoS core: first come, first served. Source: dev_pm_qos_mtx, dev_pm_qos_sysfs_mtx.
 class SimulatedKernel::PmQosLock {
 public:
     PmQosLock(SimulatedKernel& kernel, const std::string& who) : kernel_(kernel)
     {
+        const std::uint64_t ticket = kernel_.pm_qos_tickets_++;
         kernel_.time_.sleep_until(
-            who + " waits for the PM QoS lock", [this] { return !kernel_.pm_qos_locked_; }, std::nullopt);
-        kernel_.pm_qos_locked_ = true;
+            who + " waits for the PM QoS lock", [this, ticket] { return kernel_.pm_qos_served_ == ticket; }, std::nullopt);
     }
-    ~PmQosLock() { kernel_.pm_qos_locked_ = false; }
+    ~PmQosLock() { ++kernel_.pm_qos_served_; }
     PmQosLock(const PmQosLock&) = delete;
     PmQosLock& operator=(const PmQosLock&) = delete;
     PmQosLock(PmQosLock&&) = delete;
@@ -247,7 +248,7 @@ void SimulatedKernel::program(const Held& c, bool by_driver)
     }));
 }
 
-KernelAnswer SimulatedKernel::write_tolerance(const Held& c, const LatencyTolerance& tolerance)
+KernelAnswer SimulatedKernel::write_tolerance(const Held& c, const LatencyTolerance& tolerance, bool by_us)
 {
     const std::lock_guard lock(time_);
     time_.step(fmt::format("{} is written {}", c->name, tolerance.kernel_text()));
@@ -260,7 +261,9 @@ KernelAnswer SimulatedKernel::write_tolerance(const Held& c, const LatencyTolera
         if (!c->tolerance_file)
             return error_number(ENODEV);
         if (c->tolerance != tolerance) { // else the core does not even call the driver
-            c->tolerance = tolerance;
+            const LatencyTolerance before = std::exchange(c->tolerance, tolerance);
+            if (stored)
+                stored(*c, before, by_us);
             if (!c->driver_copy.same_effect(tolerance)) {
                 c->driver_copy = tolerance;
                 // In every other state the value is only stored, and the next initialisation uses it.
@@ -322,7 +325,7 @@ KernelAnswer SimulatedKernel::call(const Held& c, const std::string& request)
     if (verb == "read-tolerance")
         return read_tolerance(c);
     const auto tolerance = decode_tolerance(request, argument + "\n");
-    return tolerance ? write_tolerance(c, *tolerance) : error_number(EINVAL);
+    return tolerance ? write_tolerance(c, *tolerance, true) : error_number(EINVAL);
 }
 
 } // namespace nvmepolicy

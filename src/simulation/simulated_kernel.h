@@ -30,6 +30,12 @@ struct KernelAnswer {
     std::vector<std::uint8_t> buffer{};
 };
 
+/// A system call that somebody waits for, or has given up waiting for.
+struct PendingCall {
+    bool returned = false;
+    KernelAnswer answer;
+};
+
 class SimulatedKernel {
 public:
     using Held = std::shared_ptr<SimulatedController>;
@@ -41,12 +47,16 @@ public:
     Milliseconds admin_timeout{60'000};
     std::function<void(const Uevent&)> announce;                       ///< a uevent, on the kernel's netlink group
     std::function<void(const SimulatedController&)> tolerance_written; ///< as inotify has it
+    /// A process of ours makes a system call, by a request of device_protocol.h.
+    std::function<void(const SimulatedController&, const std::string& request, const std::shared_ptr<PendingCall>&)> requested;
+    /// A tolerance file has got a value; `by_us`: through such a request.
+    std::function<void(const SimulatedController&, const LatencyTolerance& before, bool by_us)> stored;
 
     [[nodiscard]] KernelTime& time() const { return time_; }
     [[nodiscard]] Held find(const std::string& name) const;
     [[nodiscard]] std::vector<std::string> names() const;
     /// Held by whoever is inside a tolerance file; everybody else waits.
-    [[nodiscard]] bool pm_qos_is_locked() const { return pm_qos_locked_; }
+    [[nodiscard]] bool pm_qos_is_locked() const { return pm_qos_served_ != pm_qos_tickets_; }
 
     // What befalls the machine. Each takes its time.
 
@@ -67,7 +77,7 @@ public:
     /// A request of device_protocol.h.
     [[nodiscard]] KernelAnswer call(const Held& c, const std::string& request);
     /// Source: pm_qos_latency_tolerance_us_store(), nvme_set_latency_tolerance().
-    KernelAnswer write_tolerance(const Held& c, const LatencyTolerance& tolerance);
+    KernelAnswer write_tolerance(const Held& c, const LatencyTolerance& tolerance, bool by_us = false);
 
 private:
     class PmQosLock;
@@ -85,7 +95,8 @@ private:
     KernelTime& time_;
     std::map<std::string, Held> controllers_;
     std::uint64_t next_object_ = 1;
-    bool pm_qos_locked_ = false;
+    std::uint64_t pm_qos_tickets_ = 0;
+    std::uint64_t pm_qos_served_ = 0;
 };
 
 } // namespace nvmepolicy

@@ -69,6 +69,8 @@ Result<FeatureReply> SimulatedLine::ask(const std::string& where, const std::str
     if (left_behind_.waits_for(controller_->object))
         return still_waited_for(name_);
     const auto call = std::make_shared<PendingCall>();
+    if (kernel_.requested)
+        kernel_.requested(*controller_, request, call);
     kernel_.time().spawn(name_ + ": " + request, [&kernel = kernel_, c = controller_, request, call] {
         call->answer = kernel.call(c, request);
         call->returned = true;

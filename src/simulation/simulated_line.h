@@ -13,12 +13,6 @@
 
 namespace nvmepolicy {
 
-/// A system call that somebody waits for, or has given up waiting for.
-struct PendingCall {
-    bool returned = false;
-    KernelAnswer answer;
-};
-
 /// Calls that were left behind, by the controller's object number.
 class PendingCalls {
 public:
