@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ struct LedgerEntry {
 };
 
 struct Ledger {
-    std::vector<LedgerEntry> entries;
+    std::map<ControllerId, LedgerEntry> entries; ///< each by its own `controller`
     [[nodiscard]] const LedgerEntry* find(const ControllerId& controller) const;
     /// The entry of that controller, made when there is none.
     LedgerEntry& at(const ControllerId& controller);

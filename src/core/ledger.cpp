@@ -157,24 +157,21 @@ bool LedgerEntry::is_ours(const LatencyTolerance& found) const
 
 const LedgerEntry* Ledger::find(const ControllerId& controller) const
 {
-    const auto found = std::ranges::find(entries, controller, &LedgerEntry::controller);
-    return found == entries.end() ? nullptr : &*found;
+    const auto found = entries.find(controller);
+    return found == entries.end() ? nullptr : &found->second;
 }
 
 LedgerEntry& Ledger::at(const ControllerId& controller)
 {
-    const auto found = std::ranges::find(entries, controller, &LedgerEntry::controller);
-    if (found != entries.end())
-        return *found;
-    LedgerEntry entry;
-    entry.controller = controller;
-    entries.push_back(std::move(entry));
-    return entries.back();
+    const auto [found, made] = entries.try_emplace(controller);
+    if (made)
+        found->second.controller = controller;
+    return found->second;
 }
 
 void Ledger::erase(const ControllerId& controller)
 {
-    std::erase_if(entries, [&](const LedgerEntry& e) { return e.controller == controller; });
+    entries.erase(controller);
 }
 
 Result<Ledger> parse_ledger(const std::string& where, std::string_view text)
@@ -193,7 +190,7 @@ Result<Ledger> parse_ledger(const std::string& where, std::string_view text)
             return entry.error();
         if (ledger.find(entry->controller))
             return Refusal{where, entry->name, "the same controller has two entries", RefusalKind::invalid};
-        ledger.entries.push_back(*std::move(entry));
+        ledger.at(entry->controller) = *entry;
     }
     return ledger;
 }
@@ -201,7 +198,7 @@ Result<Ledger> parse_ledger(const std::string& where, std::string_view text)
 std::string format_ledger(const Ledger& ledger)
 {
     json entries = json::array();
-    for (const LedgerEntry& entry : ledger.entries)
+    for (const auto& [controller, entry] : ledger.entries)
         entries.push_back(to_json(entry));
     const json document = {{"schema", schema}, {"entries", std::move(entries)}};
     return document.dump(1, ' ', true, json::error_handler_t::replace) + "\n";

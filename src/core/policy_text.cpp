@@ -12,7 +12,7 @@ namespace nvmepolicy {
 
 namespace {
 
-std::string quoted(std::string_view text)
+std::string toml_string(std::string_view text)
 {
     std::string escaped = "\"";
     for (const char c : text) {
@@ -32,7 +32,7 @@ std::string duration(Microseconds latency)
         return "0";
     std::string text = show(latency);
     text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-    return quoted(text);
+    return toml_string(text);
 }
 
 std::string toml(bool value)
@@ -45,7 +45,7 @@ std::string toml(int value)
 }
 std::string toml(const std::string& value)
 {
-    return quoted(value);
+    return toml_string(value);
 }
 std::string toml(Microseconds value)
 {
@@ -53,19 +53,19 @@ std::string toml(Microseconds value)
 }
 std::string toml(const LatencyBound& value)
 {
-    return value.limit ? duration(*value.limit) : quoted("any");
+    return value.limit ? duration(*value.limit) : toml_string("any");
 }
 std::string toml(const std::vector<std::string>& value)
 {
     std::string list;
     for (const std::string& item : value)
-        list += (list.empty() ? "" : ", ") + quoted(item);
+        list += (list.empty() ? "" : ", ") + toml_string(item);
     return "[" + list + "]";
 }
 template <class T>
 requires std::is_enum_v<T> std::string toml(T value)
 {
-    return quoted(word_for(value));
+    return toml_string(word_for(value));
 }
 
 class Writer {
@@ -73,7 +73,7 @@ public:
     void blank_line() { text_ += text_.empty() ? "" : "\n"; }
     void header(std::string_view name) { text_ += fmt::format("[{}]\n", name); }
     void match_header(const Origin& origin) { text_ += fmt::format("[[match]]   # {}\n", origin.text()); }
-    void line(std::string_view key, const std::string& value) { text_ += fmt::format("{} = {}\n", key, quoted(value)); }
+    void line(std::string_view key, const std::string& value) { text_ += fmt::format("{} = {}\n", key, toml_string(value)); }
 
     template <class T>
     void line(std::string_view key, const Setting<T>& setting)

@@ -121,7 +121,9 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
 
 std::vector<Restored> restore(Host& host, LedgerStore& ledger, std::size_t threads)
 {
-    const std::vector<LedgerEntry> entries = ledger.snapshot().entries;
+    std::vector<LedgerEntry> entries;
+    for (auto& [controller, entry] : ledger.snapshot().entries)
+        entries.push_back(std::move(entry));
     const auto there = who_is_there(host);
     std::vector<Restored> all(entries.size());
     for_each_in_parallel(

@@ -103,7 +103,7 @@ TEST(ALedgerStore, IsWrittenFromManyThreads)
     }
     const Ledger ledger = opened(place / "originals.json")->snapshot();
     ASSERT_EQ(ledger.entries.size(), 8U);
-    for (const LedgerEntry& entry : ledger.entries)
+    for (const auto& [controller, entry] : ledger.entries)
         EXPECT_EQ(entry.first, us(entry.controller.cntlid));
 }
 

@@ -66,8 +66,9 @@ TEST(ALedger, OfThousandsOfControllersFits)
 {
     Ledger ledger;
     for (int i = 0; i < 4096; ++i) {
-        LedgerEntry& entry = ledger.entries.emplace_back(two_entries().entries[0]);
+        LedgerEntry entry = *two_entries().find(evo_plus);
         entry.controller.cntlid = static_cast<std::uint16_t>(i);
+        ledger.at(entry.controller) = entry;
     }
     const std::string text = format_ledger(ledger);
     EXPECT_LT(text.size(), largest_ledger);
@@ -82,7 +83,7 @@ TEST(ALedger, WithBytesThatAreNoTextStillFormats)
     ledger.at({"nqn\xff\x01", "S\"\\\n", 3}).origin = "hold of \xc3";
     const auto again = parse_ledger("originals.json", format_ledger(ledger));
     ASSERT_TRUE(again) << again.error().text();
-    EXPECT_EQ(again->entries[0].controller.serial, "S\"\\\n");
+    EXPECT_EQ(again->entries.begin()->second.controller.serial, "S\"\\\n");
 }
 
 TEST(ALedger, FindsByIdentityOnly)

@@ -192,8 +192,8 @@ TEST(ADriveThatWasRenamed, KeepsItsHistory)
     static_cast<void>(reconcile(bench.host, "nvme5", circumstances(bench.simulated, "performance"), *ledger));
     EXPECT_EQ(bench.drive.tolerance, us(0));
     ASSERT_EQ(ledger->snapshot().entries.size(), 1U);
-    EXPECT_EQ(ledger->snapshot().entries[0].first, us(100000));
-    EXPECT_EQ(ledger->snapshot().entries[0].name, "nvme5");
+    EXPECT_EQ(ledger->snapshot().entries.begin()->second.first, us(100000));
+    EXPECT_EQ(ledger->snapshot().entries.begin()->second.name, "nvme5");
 }
 
 TEST(TwoControllersOfOneDrive, HaveTheirOwnEntries)
@@ -242,8 +242,9 @@ TEST(AnEntryOfADriveWeDoNotKnow, IsForgottenWithoutAWrite)
 {
     Bench bench;
     Ledger ledger;
-    ledger.at({"nqn.other", "OTHER", 9}).first = us(0);
-    ledger.entries[0].ours = us(100000);
+    LedgerEntry& entry = ledger.at({"nqn.other", "OTHER", 9});
+    entry.first = us(0);
+    entry.ours = us(100000);
     bench.place.write("originals.json", format_ledger(ledger));
     EXPECT_EQ(results(bench.restore()), std::vector{Result::gone});
     EXPECT_TRUE(bench.host.writes.empty());
