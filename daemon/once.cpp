@@ -76,6 +76,9 @@ int run_restore(const Log& log)
         log.say(this_failed ? LogLevel::error : LogLevel::info, restored_text(r));
         failed = failed || this_failed;
     }
+    // A service that crashed left its trials open, and the machine has survived that.
+    if (const auto ended = stage->breaker->end_trials(not_put_back(all)); !ended)
+        log.say(LogLevel::error, ended.error().text());
     return failed ? exit_failed : exit_done;
 }
 

@@ -220,7 +220,7 @@ private:
                 const auto hurried = stage_.hurried(time_to_restore);
                 restored = restore(hurried ? *hurried : *stage_.host, *stage_.ledger);
             }
-            const auto ended = stage_.breaker->end_trials();
+            const auto ended = stage_.breaker->end_trials(not_put_back(restored));
             loop_.post([this, restored = std::move(restored), ended] { stopped(restored, ended); });
         });
     }

@@ -77,6 +77,7 @@ struct Restored {
         gone,            ///< the controller has left; a new one starts with the kernel's default
         failed,          ///< see error; the entry is kept
     };
+    ControllerId controller;
     std::string name;
     Result result = Result::failed;
     LatencyTolerance first;
@@ -86,5 +87,8 @@ struct Restored {
 
 /// Puts back what each attribute held before our first write, as long as it still holds ours.
 [[nodiscard]] std::vector<Restored> restore(Host& host, LedgerStore& ledger);
+
+/// The controllers that may hold a value of ours after a restore.
+[[nodiscard]] std::vector<ControllerId> not_put_back(const std::vector<Restored>& all);
 
 } // namespace nvmepolicy

@@ -57,7 +57,7 @@ Result<std::optional<Sighting>> find_controller(Host& host, const std::vector<Pr
 
 Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStore& ledger, const LedgerEntry& entry)
 {
-    Restored restored{entry.name, Restored::Result::failed, entry.original(), {}, {}};
+    Restored restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, {}};
     const auto ended = [&](const Refusal& refusal) {
         restored.error = refusal;
         if (absent(refusal))
@@ -128,7 +128,7 @@ std::vector<Restored> restore(Host& host, LedgerStore& ledger)
     for_each_in_parallel(all.size(), [&](std::size_t i) {
         const LedgerEntry& entry = entries[i];
         all[i] = there ? restore_entry(host, *there, ledger, entry)
-                       : Restored{entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
+                       : Restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
         if (all[i].result == Restored::Result::failed)
             return;
         if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
@@ -137,6 +137,15 @@ std::vector<Restored> restore(Host& host, LedgerStore& ledger)
         }
     });
     return all;
+}
+
+std::vector<ControllerId> not_put_back(const std::vector<Restored>& all)
+{
+    std::vector<ControllerId> controllers;
+    for (const Restored& one : all)
+        if (one.result == Restored::Result::failed)
+            controllers.push_back(one.controller);
+    return controllers;
 }
 
 } // namespace nvmepolicy
