@@ -72,9 +72,8 @@ int run_restore(const Log& log)
         log.say(LogLevel::info, "there is nothing to put back");
     bool failed = false;
     for (const Restored& r : all) {
-        const bool this_failed = r.result == Restored::Result::failed;
-        log.say(this_failed ? LogLevel::error : LogLevel::info, restored_text(r));
-        failed = failed || this_failed;
+        log.say(r.in_order() ? LogLevel::info : LogLevel::error, restored_text(r));
+        failed = failed || !r.in_order();
     }
     // A service that crashed left its trials open, and the machine has survived that.
     if (const auto ended = stage->breaker->end_trials(not_put_back(all)); !ended)

@@ -98,9 +98,13 @@ void Publisher::outcome(const Outcome& o, Milliseconds now)
         line(said, now, o.name, std::move(foreign));
     }
     const bool tried = o.applied || o.error; // A dry run has only a plan, and its verdict says so.
-    for (const Change& change : o.plan.changes)
-        if (tried)
-            line(said, now, o.name, change_line(o, std::get<ToleranceChange>(change)));
+    for (const Change& change : o.plan.changes) {
+        JournalLine changed = change_line(o, std::get<ToleranceChange>(change));
+        const bool told_before = o.error && changed.text == said.failure;
+        said.failure = o.error ? changed.text : std::string{};
+        if (tried && !told_before)
+            line(said, now, o.name, std::move(changed));
+    }
 
     std::string verdict;
     if (!o.in_order() && !o.gone())

@@ -27,6 +27,7 @@ private:
     struct Said {
         std::string identity; ///< model and serial, once it was introduced
         std::string verdict;  ///< the reason why it is not in order; empty: it is
+        std::string failure;  ///< the line of the last change, if that failed: it is tried again, and not told again
         bool stuck = false;
         Milliseconds window{0};
         int lines_in_window = 0;

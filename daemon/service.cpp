@@ -229,9 +229,8 @@ private:
     {
         int code = exit_done;
         for (const Restored& r : restored) {
-            const bool failed = r.result == Restored::Result::failed;
-            publisher_.say(failed ? LogLevel::warning : LogLevel::info, Happening::stopping, restored_text(r));
-            if (failed)
+            publisher_.say(r.in_order() ? LogLevel::info : LogLevel::warning, Happening::stopping, restored_text(r));
+            if (!r.in_order())
                 code = exit_failed;
         }
         if (!ended)

@@ -18,6 +18,7 @@ const char* word(Restored::Result result)
     case Restored::Result::already: return "was there already";
     case Restored::Result::left_to_another: return "not put back, somebody else has written since";
     case Restored::Result::gone: return "not put back, the controller has left";
+    case Restored::Result::not_forgotten: return "needs nothing more, but the record of it could not be changed";
     case Restored::Result::failed: break;
     }
     return "NOT put back";

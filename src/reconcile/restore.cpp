@@ -99,8 +99,8 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
     change.to = entry.original();
     change.origin = "restore";
     change.reason = "the value found before our first write";
-    if (auto announced = ledger.intend(change); !announced)
-        return ended(announced.error());
+    // A full disk does not keep a drive from its original. After a crash before the end, that is found there already.
+    static_cast<void>(ledger.intend(change));
     const auto written = apply(change, sighting);
     controller.tolerance = read_tolerance(sighting);
     const auto& now = controller.tolerance;
@@ -129,13 +129,19 @@ std::vector<Restored> restore(Host& host, LedgerStore& ledger)
         const LedgerEntry& entry = entries[i];
         all[i] = there ? restore_entry(host, *there, ledger, entry)
                        : Restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
-        if (all[i].result == Restored::Result::failed)
-            return;
-        if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
-            all[i].result = Restored::Result::failed;
-            all[i].error = forgotten.error();
-        }
     });
+    std::vector<ControllerId> done;
+    for (const Restored& one : all)
+        if (one.result != Restored::Result::failed)
+            done.push_back(one.controller);
+    if (done.empty())
+        return all;
+    if (const auto forgotten = ledger.forget(done); !forgotten)
+        for (Restored& one : all)
+            if (one.result != Restored::Result::failed) {
+                one.result = Restored::Result::not_forgotten;
+                one.error = forgotten.error();
+            }
     return all;
 }
 

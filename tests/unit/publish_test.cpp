@@ -153,6 +153,20 @@ TEST(ThePublisher, DoesNotSayThatItAnswersWhenTheDeadlineWasAllThatCame)
     EXPECT_EQ(s.log.count("answers again"), 1);
 }
 
+TEST(ThePublisher, TellsAChangeThatFailsAgainAndAgainOnce)
+{
+    Stage s;
+    Outcome outcome = s.reconcile();
+    outcome.applied = false;
+    outcome.error = Refusal{"/run/nvmepolicyd/originals.json.new", "", "no space left (ENOSPC)", RefusalKind::try_later};
+    for (int i = 0; i < 30; ++i)
+        s.publisher.outcome(outcome, noon + Milliseconds{i * 60'000});
+    EXPECT_EQ(s.log.count("no space left (ENOSPC)"), 1);
+    outcome.plan.changes = {ToleranceChange{s.drive.id, "nvme0", us(100000), us(0), std::nullopt, "profile performance", "0"}};
+    s.publisher.outcome(outcome, noon + Milliseconds{3'600'000});
+    EXPECT_EQ(s.log.count("no space left (ENOSPC)"), 2) << "another change is another story";
+}
+
 TEST(ThePublisher, DoesNotSayThatADryRunHasChangedSomething)
 {
     Stage s;
