@@ -45,9 +45,10 @@ struct Reconciler::Object {
     std::uint64_t incarnation = 0; ///< tells this object from an earlier one of that name
     bool dirty = false;
     bool running = false;
-    bool claiming = false; ///< the running job does so
-    bool claim = false;    ///< the next look claims back what somebody else left
-    int failures = 0;      ///< looks in a row that ended in something passing
+    bool connected_meanwhile = false; ///< since the running job was started, which knows nothing of it
+    bool claiming = false;            ///< the running job does so
+    bool claim = false;               ///< the next look claims back what somebody else left
+    int failures = 0;                 ///< looks in a row that ended in something passing
     int written_looks = 0;
     Milliseconds written_since{0};
     SessionMemory memory;
@@ -176,8 +177,8 @@ void Reconciler::connected(const std::string& controller)
     Object& o = object(controller);
     if (o.id)
         dropped_out(o);
-    o.memory.stubborn_table.reset();
-    o.memory.stubborn_at.reset();
+    forget_stubborn_table(o.memory);
+    o.connected_meanwhile = true;
     o.failures = 0;
     schedule(o);
 }
@@ -242,6 +243,7 @@ void Reconciler::start(Object& o)
 {
     o.dirty = false;
     o.running = true;
+    o.connected_meanwhile = false;
     o.retry.reset();
     if (in_.watch)
         in_.watch->watch(o.name); // before the look, or a write slips in between
@@ -268,6 +270,8 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
     o.stuck.reset();
     if (!outcome.superseded)
         o.memory = memory;
+    if (o.connected_meanwhile)
+        forget_stubborn_table(o.memory);
     if (outcome.controller) {
         o.id = outcome.controller->id;
         o.deeper_than_at_boot = outcome.deeper_than_at_boot.value_or(o.deeper_than_at_boot);

@@ -46,6 +46,9 @@ struct ForeignVerdict {
 [[nodiscard]] ForeignVerdict judge_foreign(const ApstQuestion& question, const ApstDecision& decision, SessionMemory& memory,
                                            Milliseconds now);
 
+/// The controller was initialised anew, so a table that it kept before says nothing any more.
+void forget_stubborn_table(SessionMemory& memory);
+
 /// Somebody asked for our values (profile, configuration, reconcile): theirs no longer stays.
 void claim_back(SessionMemory& memory);
 

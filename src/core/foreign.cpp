@@ -56,12 +56,17 @@ ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, Sessi
     return verdict;
 }
 
+void forget_stubborn_table(SessionMemory& memory)
+{
+    memory.stubborn_table.reset();
+    memory.stubborn_at.reset();
+}
+
 void claim_back(SessionMemory& memory)
 {
     memory.theirs.reset();
     memory.fights = 0;
-    memory.stubborn_table.reset();
-    memory.stubborn_at.reset();
+    forget_stubborn_table(memory);
 }
 
 } // namespace nvmepolicy

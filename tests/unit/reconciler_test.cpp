@@ -470,6 +470,37 @@ TEST(AController, ThatRefusesForGoodIsNotAskedAllTheTime)
     d.run();
 }
 
+TEST(AReset, DuringARepairInVainMakesItWorthAnotherTry)
+{
+    StandardError log;
+    Daemon& d = Daemon::start(log, {}, 4);
+    SimulatedController& drive = d.simulated.add(evo_plus());
+    drive.refuses_apst = true;
+    auto gate = std::make_shared<Gate>();
+    auto tables_read = std::make_shared<std::atomic<int>>(0);
+    d.host.before([gate, tables_read](const std::string&, const std::string& call) -> Answer {
+        if (call == "get-feature" && ++*tables_read == 3) // at first, after the write, after the repair
+            gate->pass();
+        return {};
+    });
+    d.then([&] {
+         d.reconciler->look_at_power();
+         d.reconciler->enumerate();
+     })
+        .until([gate] { return gate->reached() == 1; })
+        .then([&, gate] {
+            EXPECT_EQ(d.host.writes(), (Writes{"nvme0 25000", "nvme0 24999", "nvme0 25000"}));
+            drive.refuses_apst = false;
+            d.reconciler->connected("nvme0");
+            gate->open();
+        })
+        .until([&] { return log.count("in order again") == 1 || log.count("(repair)") == 2; })
+        .then([&] {
+            EXPECT_EQ(d.host.writes(), (Writes{"nvme0 24999", "nvme0 25000"}));
+        });
+    d.run();
+}
+
 TEST(AForeignValue, ThatIsFoughtIsToldAlsoWhenTheFirstLookWasSuperseded)
 {
     StandardError log;
