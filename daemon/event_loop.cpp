@@ -79,6 +79,13 @@ EventLoop::Source EventLoop::on_readable(int descriptor, Callback callback)
     return own(source, std::move(callback));
 }
 
+EventLoop::Source EventLoop::on_readable_first(int descriptor, Callback callback)
+{
+    Source source = on_readable(descriptor, std::move(callback));
+    check(sd_event_source_set_priority(source.get(), SD_EVENT_PRIORITY_IMPORTANT), "sd_event_source_set_priority");
+    return source;
+}
+
 EventLoop::Source EventLoop::on_signal(int signal, Callback callback)
 {
     sd_event_source* source = nullptr;

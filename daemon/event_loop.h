@@ -30,6 +30,8 @@ public:
     EventLoop& operator=(EventLoop&&) = delete;
 
     [[nodiscard]] Source on_readable(int descriptor, Callback callback);
+    /// The same, before everything else that has happened by then.
+    [[nodiscard]] Source on_readable_first(int descriptor, Callback callback);
     /// The signal must be blocked in every thread; main does so before anything starts one.
     [[nodiscard]] Source on_signal(int signal, Callback callback);
     /// Once, after at least that long. Time in suspend does not count.

@@ -17,6 +17,8 @@ constexpr int writes_looked_at_at_once = 3;
 constexpr Milliseconds pause_between_written_looks{5'000};
 /// Resets so soon after a resume are the resume's.
 constexpr Milliseconds resume_settles{30'000};
+/// Less may have passed between two readings of the clocks, on a busy machine.
+constexpr Milliseconds shortest_sleep{500};
 
 /// Things that pass by themselves are worth another look; the others wait for an event.
 bool passes(const Outcome& o)
@@ -31,13 +33,24 @@ bool passes(const Outcome& o)
            || (!c.tolerance && passing(c.tolerance.error().kind));
 }
 
+std::chrono::nanoseconds read_clock(clockid_t clock)
+{
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 } // namespace
 
 Milliseconds since_boot()
 {
-    timespec now{};
-    ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+    return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_BOOTTIME));
+}
+
+Milliseconds time_asleep()
+{
+    const auto awake = read_clock(CLOCK_MONOTONIC);
+    return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_BOOTTIME) - awake);
 }
 
 struct Reconciler::Object {
@@ -60,6 +73,7 @@ struct Reconciler::Object {
 
 Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
     : in_(surroundings)
+    , asleep_until_resume_(in_.time_asleep())
     , wishes_(std::make_shared<std::atomic<std::uint64_t>>(0))
 {
     auto first = std::make_shared<Circumstances>();
@@ -198,7 +212,7 @@ void Reconciler::removed(const std::string& controller)
 void Reconciler::dropped_out(Object& o)
 {
     const Milliseconds now = since_boot();
-    if (!o.id || !o.deeper_than_at_boot || now - resumed_at_ < resume_settles)
+    if (just_resumed(now) || !o.id || !o.deeper_than_at_boot)
         return;
     if (!note_drop_out(drop_outs_[*o.id], now))
         return;
@@ -213,6 +227,16 @@ void Reconciler::dropped_out(Object& o)
                 mark_dirty(name);
         });
     });
+}
+
+/// The resume's own event may be handled after the resets that it brought, so the clocks are asked.
+bool Reconciler::just_resumed(Milliseconds now)
+{
+    const Milliseconds asleep = in_.time_asleep();
+    if (asleep - asleep_until_resume_ > shortest_sleep)
+        resumed_at_ = now;
+    asleep_until_resume_ = asleep;
+    return now - resumed_at_ < resume_settles;
 }
 
 void Reconciler::resumed()

@@ -17,6 +17,11 @@
 
 namespace nvmepolicy {
 
+/// Time since boot, suspend included.
+[[nodiscard]] Milliseconds since_boot();
+/// How much of it the machine was suspended; 0 where it has no clock that runs on meanwhile.
+[[nodiscard]] Milliseconds time_asleep();
+
 /// Everything below is used from the loop's thread only. Jobs get values and return values; one at most a controller.
 class Reconciler {
 public:
@@ -28,6 +33,7 @@ public:
         BreakerStore& breaker;
         AttributeWatch* watch; ///< none for simulated controllers
         Publisher& publisher;
+        std::function<Milliseconds()> time_asleep = nvmepolicy::time_asleep;
     };
     Reconciler(const Surroundings& surroundings, Policy policy);
     ~Reconciler();
@@ -67,6 +73,7 @@ private:
                   const SessionMemory& memory);
     void look_again(Object& object, Milliseconds delay);
     void dropped_out(Object& object);
+    [[nodiscard]] bool just_resumed(Milliseconds now);
     void mark_all_dirty();
 
     Surroundings in_;
@@ -78,12 +85,10 @@ private:
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;
     Milliseconds resumed_at_{0};
+    Milliseconds asleep_until_resume_;                   ///< time_asleep() when it last had grown
     std::shared_ptr<std::atomic<std::uint64_t>> wishes_; ///< jobs look at it, also when we are gone
     bool stopping_ = false;
     bool machine_known_ = false;
 };
-
-/// Time since boot, suspend included.
-[[nodiscard]] Milliseconds since_boot();
 
 } // namespace nvmepolicy

@@ -603,6 +603,37 @@ TEST(ThreeDropOuts, DoNotCountRightAfterAResume)
     d.run();
 }
 
+TEST(ThreeDropOuts, DoNotCountWhenTheyAreHandledBeforeTheResume)
+{
+    StandardError log;
+    Daemon& d = deep_daemon(log);
+    d.then([&] { d.asleep += Milliseconds{501}; });
+    for (int i = 0; i < 5; ++i)
+        d.then([&] { d.reconciler->connected("nvme0"); }).settle();
+    d.then([&] { EXPECT_EQ(log.count("dropped out"), 0); });
+    d.run();
+}
+
+TEST(ThreeDropOuts, CountWhereTheClocksWereOnlyReadInAHurry)
+{
+    StandardError log;
+    Daemon& d = deep_daemon(log);
+    for (int i = 0; i < 3; ++i)
+        d.then([&] {
+             d.asleep += Milliseconds{500};
+             d.reconciler->connected("nvme0");
+         }).settle();
+    d.then([&] { EXPECT_EQ(log.count("it is kept at the latency tolerance it had at boot"), 1); });
+    d.run();
+}
+
+TEST(TheTimeAsleep, IsNotMoreThanTheTimeSinceBoot)
+{
+    const Milliseconds asleep = time_asleep();
+    EXPECT_GE(asleep, Milliseconds{0});
+    EXPECT_LE(asleep, since_boot());
+}
+
 TEST(ThreeDropOuts, DoNotCountAtTheDepthOfTheBoot)
 {
     StandardError log;
