@@ -11,8 +11,11 @@ namespace nvmepolicy {
 namespace {
 
 constexpr Milliseconds stuck_after{5'000};
-constexpr Milliseconds first_retry{500};
-constexpr Milliseconds longest_retry{60'000};
+constexpr Milliseconds first_pause{500};
+constexpr Milliseconds longest_pause{60'000};
+/// About six minutes. Resets end in `connected`, but the activation of a firmware does not; it has one minute where the drive
+/// does not ask for more. Source: nvme_fw_act_work().
+constexpr int most_looks_at_one_not_live = 12;
 constexpr int writes_looked_at_at_once = 3;
 constexpr Milliseconds pause_between_written_looks{5'000};
 /// Resets so soon after a resume are the resume's.
@@ -20,14 +23,19 @@ constexpr Milliseconds resume_settles{30'000};
 /// Less may have passed between two readings of the clocks, on a busy machine.
 constexpr Milliseconds shortest_sleep{500};
 
+bool not_live(const Outcome& o)
+{
+    return o.controller && o.controller->state != ControllerState::live;
+}
+
 /// Things that pass by themselves are worth another look; the others wait for an event.
 bool passes(const Outcome& o)
 {
     const auto passing = [](RefusalKind kind) { return kind == RefusalKind::try_later || kind == RefusalKind::timed_out; };
     if (o.error)
         return passing(o.error->kind);
-    if (!o.controller || o.controller->state == ControllerState::dead || o.controller->state == ControllerState::connecting)
-        return false; // `connected` will tell.
+    if (!o.controller || o.controller->state == ControllerState::dead)
+        return false;
     const Controller& c = *o.controller;
     return (!c.identify && passing(c.identify.error().kind)) || (!c.apst && passing(c.apst.error().kind))
            || (!c.tolerance && passing(c.tolerance.error().kind));
@@ -51,6 +59,13 @@ Milliseconds time_asleep()
 {
     const auto awake = read_clock(CLOCK_MONOTONIC);
     return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_BOOTTIME) - awake);
+}
+
+std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live)
+{
+    if (not_live && failures >= most_looks_at_one_not_live)
+        return std::nullopt;
+    return std::min(first_pause * (1 << std::min(failures, 10)), longest_pause);
 }
 
 struct Reconciler::Object {
@@ -312,10 +327,12 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
 
     if (outcome.foreign.stand == ForeignStand::wait)
         look_again(o, outcome.foreign.pause);
-    else if (passes(outcome))
-        look_again(o, std::min(first_retry * (1 << std::min(o.failures++, 10)), longest_retry));
-    else
+    else if (!passes(outcome))
         o.failures = 0;
+    else if (const auto pause = pause_before_next_look(o.failures, not_live(outcome))) {
+        ++o.failures;
+        look_again(o, *pause);
+    }
     if (o.dirty)
         schedule(o);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace nvmepolicy {
 [[nodiscard]] Milliseconds since_boot();
 /// How much of it the machine was suspended; 0 where it has no clock that runs on meanwhile.
 [[nodiscard]] Milliseconds time_asleep();
+
+/// After that many looks in a row that ended in something passing; none: an event must tell.
+[[nodiscard]] std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live);
 
 /// Everything below is used from the loop's thread only. Jobs get values and return values; one at most a controller.
 class Reconciler {

@@ -452,6 +452,35 @@ TEST(AController, ThatAnswersSomethingPassingIsLookedAtAgain)
     d.run();
 }
 
+TEST(AController, ThatComesLiveWithoutAnEventIsLookedAtAgain)
+{
+    for (const ControllerState state : {ControllerState::resetting, ControllerState::connecting}) {
+        StandardError log;
+        Daemon& d = Daemon::start(log);
+        SimulatedController& drive = d.simulated.add(evo_plus());
+        drive.state = state; // a firmware is being activated
+        d.begin()
+            .then([&] {
+                EXPECT_EQ(d.host.writes(), Writes{});
+                drive.state = ControllerState::live;
+            })
+            .until([&] { return log.count("latency tolerance 100000 -> 25000") == 1; });
+        d.run();
+    }
+}
+
+TEST(ThePauses, GrowToAMinuteAndEndWhereTheControllerIsNotLive)
+{
+    const std::vector<int> expected = {500, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000, 60000, 60000};
+    for (int failures = 0; failures < 12; ++failures)
+        for (const bool not_live : {false, true})
+            EXPECT_EQ(pause_before_next_look(failures, not_live), Milliseconds{expected.at(static_cast<std::size_t>(failures))})
+                << failures;
+    EXPECT_EQ(pause_before_next_look(12, true), std::nullopt);
+    EXPECT_EQ(pause_before_next_look(1'000'000, true), std::nullopt);
+    EXPECT_EQ(pause_before_next_look(1'000'000, false), Milliseconds{60'000}) << "it answers, or it hangs: that passes";
+}
+
 TEST(AController, ThatRefusesForGoodIsNotAskedAllTheTime)
 {
     StandardError log;
