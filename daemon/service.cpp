@@ -80,6 +80,8 @@ private:
             sources_.push_back(loop_.on_readable(watch_->descriptor(), [this] { attributes_written(); }));
         } else
             publisher_.say(LogLevel::warning, Happening::trouble, watch.error().text());
+        if (LeftBehind* children = stage_.left_behind())
+            sources_.push_back(loop_.on_readable(children->descriptor(), [children] { children->reap(); }));
         resume_timer_ = make_resume_timer();
         if (resume_timer_)
             sources_.push_back(loop_.on_readable_first(resume_timer_.get(), [this] { clock_was_set(); }));

@@ -42,6 +42,12 @@ std::unique_ptr<Host> Stage::hurried(std::chrono::milliseconds time) const
     return real ? std::make_unique<LinuxHost>(*real, Patience{time, Patience::Clock::now() + time}) : nullptr;
 }
 
+LeftBehind* Stage::left_behind() const
+{
+    auto* real = dynamic_cast<LinuxHost*>(host.get());
+    return real ? &real->left_behind() : nullptr;
+}
+
 std::optional<Stage> set_stage(const Options& options, bool to_write, const Log& log)
 {
     Stage stage;
