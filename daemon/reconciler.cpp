@@ -134,7 +134,9 @@ void Reconciler::look_at_power()
                 return; // A later one was faster.
             power_reading_applied_ = reading;
             for (const Refusal& complaint : complaints)
-                in_.publisher.say(LogLevel::warning, Happening::trouble, complaint.text());
+                if (std::ranges::find(complaints_, complaint) == complaints_.end())
+                    in_.publisher.say(LogLevel::warning, Happening::trouble, complaint.text());
+            complaints_ = complaints;
             const bool changed = !machine_known_ || machine.power_source != now_->machine.power_source;
             if (machine_known_ && changed)
                 in_.publisher.say(LogLevel::info, Happening::power_source,
@@ -221,7 +223,7 @@ void Reconciler::removed(const std::string& controller)
     if (in_.watch)
         in_.watch->forget(controller);
     objects_.erase(found);
-    in_.publisher.left(controller);
+    in_.publisher.left(controller, since_boot());
 }
 
 void Reconciler::dropped_out(Object& o)
@@ -232,7 +234,7 @@ void Reconciler::dropped_out(Object& o)
     if (!note_drop_out(drop_outs_[*o.id], now))
         return;
     const std::string reason = "it dropped out three times within an hour while it was allowed into deeper sleep than at boot";
-    in_.publisher.breaker(o.name, reason);
+    in_.publisher.breaker(o.name, reason, now);
     in_.pool.submit([this, id = *o.id, reason, name = o.name] {
         const auto tripped = in_.breaker.trip(id, reason);
         in_.loop.post([this, tripped, name] {

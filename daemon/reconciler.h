@@ -88,6 +88,7 @@ private:
     std::uint64_t next_incarnation_ = 0;
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;
+    std::vector<Refusal> complaints_; ///< of the last reading; a battery may have us read every minute
     Milliseconds resumed_at_{0};
     Milliseconds asleep_until_resume_;                   ///< time_asleep() when it last had grown
     std::shared_ptr<std::atomic<std::uint64_t>> wishes_; ///< jobs look at it, also when we are gone

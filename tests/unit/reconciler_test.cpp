@@ -303,6 +303,33 @@ TEST(ThePowerSource, IsTheOneThatWasReadLastHoweverSlowAnEarlierReadingIs)
     d.run();
 }
 
+TEST(AParameter, ThatCannotBeReadIsComplainedOfOnce)
+{
+    StandardError log;
+    Daemon& d = Daemon::start(log);
+    d.simulated.add(evo_plus());
+    const SharedHost::Before unreadable = [](const std::string&, const std::string& call) -> Answer {
+        return call == "apst_primary_timeout_ms" ? Answer{refusal_of(RefusalKind::failed)} : Answer{};
+    };
+    d.host.before(unreadable);
+    d.begin();
+    for (int i = 0; i < 5; ++i) // a battery that reports
+        d.then([&] { d.reconciler->look_at_power(); }).settle();
+    d.then([&] {
+         EXPECT_EQ(log.count("a fault put here by the test"), 1);
+         d.host.before({});
+         d.reconciler->look_at_power();
+     })
+        .settle()
+        .then([&] {
+            d.host.before(unreadable);
+            d.reconciler->look_at_power();
+        })
+        .settle()
+        .then([&] { EXPECT_EQ(log.count("a fault put here by the test"), 2) << "it could be read in between"; });
+    d.run();
+}
+
 TEST(AController, ThatLeavesDuringItsJobIsForgottenWithIt)
 {
     StandardError log;
