@@ -55,7 +55,7 @@ int run_once(const Options& options, const Log& log)
             log_outcome(o, log);
     fmt::print("{}", status_text(round, simulated, style_of_stdout()));
     if (dry_run)
-        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", plan_text(round, simulated));
+        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", changes_text(round));
 
     const bool well = std::ranges::all_of(
         round.outcomes, [&](const Outcome& o) { return o.gone() || (dry_run ? looked_well(o) : o.in_order()); });
