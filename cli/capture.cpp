@@ -26,7 +26,7 @@ void add_capture(CLI::App& app, Chosen& chosen)
                 complain("nvmepolicyctl", drive.error().text());
                 return exit_failed;
             }
-            fmt::print("{}", format_drive_file(*drive));
+            fmt::print("{}", format_drive_file(*drive, measured_table(*outcome.controller, outcome.machine.apst)));
             return exit_done;
         };
     });

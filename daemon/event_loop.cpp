@@ -90,6 +90,14 @@ Loop::Source EventLoop::on_readable(int descriptor, Callback callback)
     return own(source, std::move(callback));
 }
 
+Loop::Source EventLoop::on_readable_first(int descriptor, Callback callback)
+{
+    sd_event_source* source = nullptr;
+    check(sd_event_add_io(event_, &source, descriptor, EPOLLIN, on_io, nullptr), "sd_event_add_io");
+    check(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT), "sd_event_source_set_priority");
+    return own(source, std::move(callback));
+}
+
 Loop::Source EventLoop::on_signal(int signal, Callback callback)
 {
     sd_event_source* source = nullptr;

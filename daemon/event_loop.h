@@ -21,6 +21,8 @@ public:
     EventLoop& operator=(EventLoop&&) = delete;
 
     [[nodiscard]] Source on_readable(int descriptor, Callback callback);
+    /// The same, before everything else that has happened by then.
+    [[nodiscard]] Source on_readable_first(int descriptor, Callback callback);
     /// The signal must be blocked in every thread; main does so before anything starts one.
     [[nodiscard]] Source on_signal(int signal, Callback callback);
     [[nodiscard]] Source after(Milliseconds delay, Callback callback) override;

@@ -2,7 +2,6 @@
 #include "journal.h"
 
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
 #include <poll.h>
@@ -26,7 +25,7 @@ void add_field(std::string& datagram, const char* name, std::string value)
 
 int connect_to_journal()
 {
-    if (!std::getenv("JOURNAL_STREAM"))
+    if (!leads_to_journal(STDERR_FILENO))
         return -1;
     const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     sockaddr_un address{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// One structured line a happening, to the journal or to standard error, without ever waiting for either.
+// One structured line a happening, to the journal where standard error leads there, else to standard error, without ever
+// waiting for either.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace nvmepolicy {
@@ -24,11 +25,18 @@ const std::map<std::string, LogLevel>& log_level_names()
     return names;
 }
 
+bool leads_to_journal(int descriptor)
+{
+    const char* stream = std::getenv("JOURNAL_STREAM");
+    struct stat status {};
+    return stream && ::fstat(descriptor, &status) == 0 && stream == fmt::format("{}:{}", status.st_dev, status.st_ino);
+}
+
 void Log::say(LogLevel level, const std::string& text) const
 {
     if (level > most_)
         return;
-    static const bool to_journal = std::getenv("JOURNAL_STREAM") != nullptr;
+    static const bool to_journal = leads_to_journal(STDERR_FILENO);
     const std::string line =
         to_journal ? fmt::format("<{}>{}\n", syslog_priority(level), text) : fmt::format("nvmepolicyd: {}\n", text);
     static_cast<void>(::write(STDERR_FILENO, line.data(), line.size())); // Nobody may be listening.

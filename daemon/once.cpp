@@ -55,7 +55,7 @@ int run_once(const Options& options, const Log& log)
             log_outcome(o, log);
     fmt::print("{}", status_text(round, simulated, style_of_stdout()));
     if (dry_run)
-        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", plan_text(round, simulated));
+        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", changes_text(round));
 
     const bool well = std::ranges::all_of(
         round.outcomes, [&](const Outcome& o) { return o.gone() || (dry_run ? looked_well(o) : o.in_order()); });
@@ -72,10 +72,12 @@ int run_restore(const Log& log)
         log.say(LogLevel::info, "there is nothing to put back");
     bool failed = false;
     for (const Restored& r : all) {
-        const bool this_failed = r.result == Restored::Result::failed;
-        log.say(this_failed ? LogLevel::error : LogLevel::info, restored_text(r));
-        failed = failed || this_failed;
+        log.say(r.in_order() ? LogLevel::info : LogLevel::error, restored_text(r));
+        failed = failed || !r.in_order();
     }
+    // A service that crashed left its trials open, and the machine has survived that.
+    if (const auto ended = stage->breaker->end_trials(not_put_back(all)); !ended)
+        log.say(LogLevel::error, ended.error().text());
     return failed ? exit_failed : exit_done;
 }
 

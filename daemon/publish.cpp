@@ -98,9 +98,13 @@ void Publisher::outcome(const Outcome& o, Milliseconds now)
         line(said, now, o.name, std::move(foreign));
     }
     const bool tried = o.applied || o.error; // A dry run has only a plan, and its verdict says so.
-    for (const Change& change : o.plan.changes)
-        if (tried)
-            line(said, now, o.name, change_line(o, std::get<ToleranceChange>(change)));
+    for (const Change& change : o.plan.changes) {
+        JournalLine changed = change_line(o, std::get<ToleranceChange>(change));
+        const bool told_before = o.error && changed.text == said.failure;
+        said.failure = o.error ? changed.text : std::string{};
+        if (tried && !told_before)
+            line(said, now, o.name, std::move(changed));
+    }
 
     std::string verdict;
     if (!o.in_order() && !o.gone())
@@ -116,19 +120,16 @@ void Publisher::outcome(const Outcome& o, Milliseconds now)
     said.verdict = std::move(verdict);
 }
 
-void Publisher::left(const std::string& name)
+void Publisher::left(const std::string& name, Milliseconds now)
 {
     const auto found = said_.find(name);
     if (found == said_.end())
         return;
-    if (found->second.identity.empty()) { // Nobody was told that it was there.
-        said_.erase(found);
-        return;
-    }
-    JournalLine gone = about(LogLevel::info, Happening::left, fmt::format("{}: left ({})", name, found->second.identity));
-    gone.fields.emplace_back("NVME_CONTROLLER", name);
-    journal_.say(gone);
-    said_.erase(found);
+    Said& said = found->second;
+    if (!said.identity.empty()) // Else nobody was told that it was there.
+        line(said, now, name, about(LogLevel::info, Happening::left, fmt::format("{}: left ({})", name, said.identity)));
+    // Whoever comes and goes all the time under this name is not told of all the time.
+    said = Said{.window = said.window, .lines_in_window = said.lines_in_window, .suppressed = said.suppressed};
 }
 
 void Publisher::stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now)
@@ -143,13 +144,16 @@ void Publisher::stuck(const std::string& name, Milliseconds for_how_long, Millis
              fmt::format("{}: has not answered for {} s; the others are served meanwhile", name, for_how_long.count() / 1000)));
 }
 
-void Publisher::breaker(const std::string& name, const std::string& reason)
+void Publisher::breaker(const std::string& name, const std::string& reason, Milliseconds now)
 {
+    Said& said = said_[name];
     JournalLine tripped = about(
         LogLevel::error, Happening::breaker,
         fmt::format("{}: {}; it is kept at the latency tolerance it had at boot until the breaker is cleared", name, reason));
-    tripped.fields.emplace_back("NVME_CONTROLLER", name);
-    journal_.say(tripped);
+    if (std::exchange(said.tripped, true))
+        return;
+    said.lines_in_window = 0; // Resets may have been told of until now, and this one line must not be left out for them.
+    line(said, now, name, std::move(tripped));
 }
 
 void Publisher::say(LogLevel level, Happening happening, std::string text) const

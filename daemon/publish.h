@@ -16,18 +16,20 @@ public:
 
     /// Says what is new since the last outcome of that controller.
     void outcome(const Outcome& outcome, Milliseconds now);
-    void left(const std::string& name);
+    void left(const std::string& name, Milliseconds now);
     void stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now);
-    void breaker(const std::string& name, const std::string& reason);
+    void breaker(const std::string& name, const std::string& reason, Milliseconds now);
     /// Something about the service itself.
     void say(LogLevel level, Happening happening, std::string text) const;
 
 private:
     /// What was last said of a controller, and how much lately.
     struct Said {
-        std::string identity; ///< model and serial, once it was introduced
-        std::string verdict;  ///< the reason why it is not in order; empty: it is
+        std::string identity{}; ///< model and serial, once it was introduced; empty again when it has left
+        std::string verdict{};  ///< the reason why it is not in order; empty: it is
+        std::string failure{};  ///< the line of the last change, if that failed: it is tried again, and not told again
         bool stuck = false;
+        bool tripped = false; ///< its breaker
         Milliseconds window{0};
         int lines_in_window = 0;
         int suppressed = 0;

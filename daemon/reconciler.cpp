@@ -2,6 +2,7 @@
 #include "reconciler.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "host/observe.h"
@@ -10,12 +11,22 @@ namespace nvmepolicy {
 namespace {
 
 constexpr Milliseconds stuck_after{5'000};
-constexpr Milliseconds first_retry{500};
-constexpr Milliseconds longest_retry{60'000};
+constexpr Milliseconds first_pause{500};
+constexpr Milliseconds longest_pause{60'000};
+/// About six minutes. Resets end in `connected`, but the activation of a firmware does not; it has one minute where the drive
+/// does not ask for more. Source: nvme_fw_act_work().
+constexpr int most_looks_at_one_not_live = 12;
 constexpr int writes_looked_at_at_once = 3;
 constexpr Milliseconds pause_between_written_looks{5'000};
 /// Resets so soon after a resume are the resume's.
 constexpr Milliseconds resume_settles{30'000};
+/// Less may have passed between two readings of the clocks, on a busy machine.
+constexpr Milliseconds shortest_sleep{500};
+
+bool not_live(const Outcome& o)
+{
+    return o.controller && o.controller->state != ControllerState::live;
+}
 
 /// Things that pass by themselves are worth another look; the others wait for an event.
 bool passes(const Outcome& o)
@@ -23,23 +34,44 @@ bool passes(const Outcome& o)
     const auto passing = [](RefusalKind kind) { return kind == RefusalKind::try_later || kind == RefusalKind::timed_out; };
     if (o.error)
         return passing(o.error->kind);
-    if (!o.controller || o.controller->state == ControllerState::dead || o.controller->state == ControllerState::connecting)
-        return false; // `connected` will tell.
+    if (!o.controller || o.controller->state == ControllerState::dead)
+        return false;
     const Controller& c = *o.controller;
     return (!c.identify && passing(c.identify.error().kind)) || (!c.apst && passing(c.apst.error().kind))
            || (!c.tolerance && passing(c.tolerance.error().kind));
 }
 
+std::chrono::nanoseconds read_clock(clockid_t clock)
+{
+    timespec now{};
+    ::clock_gettime(clock, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 } // namespace
+
+Milliseconds time_asleep()
+{
+    const auto awake = read_clock(CLOCK_MONOTONIC);
+    return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_BOOTTIME) - awake);
+}
+
+std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live)
+{
+    if (not_live && failures >= most_looks_at_one_not_live)
+        return std::nullopt;
+    return std::min(first_pause * (1 << std::min(failures, 10)), longest_pause);
+}
 
 struct Reconciler::Object {
     std::string name;
     std::uint64_t incarnation = 0; ///< tells this object from an earlier one of that name
     bool dirty = false;
     bool running = false;
-    bool claiming = false; ///< the running job does so
-    bool claim = false;    ///< the next look claims back what somebody else left
-    int failures = 0;      ///< looks in a row that ended in something passing
+    bool connected_meanwhile = false; ///< since the running job was started, which knows nothing of it
+    bool claiming = false;            ///< the running job does so
+    bool claim = false;               ///< the next look claims back what somebody else left
+    int failures = 0;                 ///< looks in a row that ended in something passing
     int written_looks = 0;
     Milliseconds written_since{0};
     SessionMemory memory;
@@ -51,6 +83,7 @@ struct Reconciler::Object {
 
 Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
     : in_(surroundings)
+    , asleep_until_resume_(in_.time_asleep())
     , wishes_(std::make_shared<std::atomic<std::uint64_t>>(0))
 {
     auto first = std::make_shared<Circumstances>();
@@ -96,7 +129,9 @@ void Reconciler::look_at_power()
                 return; // A later one was faster.
             power_reading_applied_ = reading;
             for (const Refusal& complaint : complaints)
-                in_.publisher.say(LogLevel::warning, Happening::trouble, complaint.text());
+                if (std::ranges::find(complaints_, complaint) == complaints_.end())
+                    in_.publisher.say(LogLevel::warning, Happening::trouble, complaint.text());
+            complaints_ = complaints;
             const bool changed = !machine_known_ || machine.power_source != now_->machine.power_source;
             if (machine_known_ && changed)
                 in_.publisher.say(LogLevel::info, Happening::power_source,
@@ -168,8 +203,8 @@ void Reconciler::connected(const std::string& controller)
     Object& o = object(controller);
     if (o.id)
         dropped_out(o);
-    o.memory.stubborn_table.reset();
-    o.memory.stubborn_at.reset();
+    forget_stubborn_table(o.memory);
+    o.connected_meanwhile = true;
     o.failures = 0;
     schedule(o);
 }
@@ -183,18 +218,18 @@ void Reconciler::removed(const std::string& controller)
     if (in_.watch)
         in_.watch->forget(controller);
     objects_.erase(found);
-    in_.publisher.left(controller);
+    in_.publisher.left(controller, in_.loop.since_boot());
 }
 
 void Reconciler::dropped_out(Object& o)
 {
     const Milliseconds now = in_.loop.since_boot();
-    if (!o.id || !o.deeper_than_at_boot || now - resumed_at_ < resume_settles)
+    if (just_resumed(now) || !o.id || !o.deeper_than_at_boot)
         return;
     if (!note_drop_out(drop_outs_[*o.id], now))
         return;
     const std::string reason = "it dropped out three times within an hour while it was allowed into deeper sleep than at boot";
-    in_.publisher.breaker(o.name, reason);
+    in_.publisher.breaker(o.name, reason, now);
     in_.pool.submit([this, id = *o.id, reason, name = o.name] {
         const auto tripped = in_.breaker.trip(id, reason);
         in_.loop.post([this, tripped, name] {
@@ -204,6 +239,16 @@ void Reconciler::dropped_out(Object& o)
                 mark_dirty(name);
         });
     });
+}
+
+/// The resume's own event may be handled after the resets that it brought, so the clocks are asked.
+bool Reconciler::just_resumed(Milliseconds now)
+{
+    const Milliseconds asleep = in_.time_asleep();
+    if (asleep - asleep_until_resume_ > shortest_sleep)
+        resumed_at_ = now;
+    asleep_until_resume_ = asleep;
+    return now - resumed_at_ < resume_settles;
 }
 
 void Reconciler::resumed()
@@ -234,6 +279,7 @@ void Reconciler::start(Object& o)
 {
     o.dirty = false;
     o.running = true;
+    o.connected_meanwhile = false;
     o.retry.reset();
     if (in_.watch)
         in_.watch->watch(o.name); // before the look, or a write slips in between
@@ -261,6 +307,8 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
     o.stuck.reset();
     if (!outcome.superseded)
         o.memory = memory;
+    if (o.connected_meanwhile)
+        forget_stubborn_table(o.memory);
     if (outcome.controller) {
         o.id = outcome.controller->id;
         o.deeper_than_at_boot = outcome.deeper_than_at_boot.value_or(o.deeper_than_at_boot);
@@ -277,10 +325,12 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
 
     if (outcome.foreign.stand == ForeignStand::wait)
         look_again(o, outcome.foreign.pause);
-    else if (passes(outcome))
-        look_again(o, std::min(first_retry * (1 << std::min(o.failures++, 10)), longest_retry));
-    else
+    else if (!passes(outcome))
         o.failures = 0;
+    else if (const auto pause = pause_before_next_look(o.failures, not_live(outcome))) {
+        ++o.failures;
+        look_again(o, *pause);
+    }
     if (o.dirty)
         schedule(o);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@
 #include "workers.h"
 
 namespace nvmepolicy {
+
+/// How much of it the machine was suspended; 0 where it has no clock that runs on meanwhile.
+[[nodiscard]] Milliseconds time_asleep();
+
+/// After that many looks in a row that ended in something passing; none: an event must tell.
+[[nodiscard]] std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live);
 
 /// Everything below is used from the loop's thread only. Jobs get values and return values; one at most a controller.
 class Reconciler {
@@ -28,6 +35,7 @@ public:
         BreakerStore& breaker;
         WriteWatch* watch; ///< none for simulated controllers
         Publisher& publisher;
+        std::function<Milliseconds()> time_asleep = nvmepolicy::time_asleep;
     };
     Reconciler(const Surroundings& surroundings, Policy policy);
     ~Reconciler();
@@ -67,6 +75,7 @@ private:
                   const SessionMemory& memory);
     void look_again(Object& object, Milliseconds delay);
     void dropped_out(Object& object);
+    [[nodiscard]] bool just_resumed(Milliseconds now);
     void mark_all_dirty();
 
     Surroundings in_;
@@ -77,7 +86,9 @@ private:
     std::uint64_t next_incarnation_ = 0;
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;
+    std::vector<Refusal> complaints_; ///< of the last reading; a battery may have us read every minute
     Milliseconds resumed_at_{0};
+    Milliseconds asleep_until_resume_;                   ///< time_asleep() when it last had grown
     std::shared_ptr<std::atomic<std::uint64_t>> wishes_; ///< jobs look at it, also when we are gone
     bool stopping_ = false;
     bool machine_known_ = false;

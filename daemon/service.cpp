@@ -85,9 +85,11 @@ private:
             sources_.push_back(loop_.on_readable(watch_->descriptor(), [this] { attributes_written(); }));
         } else
             publisher_.say(LogLevel::warning, Happening::trouble, watch.error().text());
+        if (LeftBehind* children = stage_.left_behind())
+            sources_.push_back(loop_.on_readable(children->descriptor(), [children] { children->reap(); }));
         resume_timer_ = make_resume_timer();
         if (resume_timer_)
-            sources_.push_back(loop_.on_readable(resume_timer_.get(), [this] { clock_was_set(); }));
+            sources_.push_back(loop_.on_readable_first(resume_timer_.get(), [this] { clock_was_set(); }));
     }
 
     void subscribe(UeventMonitor::Group group, std::optional<UeventMonitor>& monitor)
@@ -182,7 +184,7 @@ private:
                 const auto hurried = stage_.hurried(time_to_restore);
                 restored = restore(hurried ? *hurried : *stage_.host, *stage_.ledger);
             }
-            const auto ended = stage_.breaker->end_trials();
+            const auto ended = stage_.breaker->end_trials(not_put_back(restored));
             loop_.post([this, restored = std::move(restored), ended] { stopped(restored, ended); });
         });
     }
@@ -191,9 +193,8 @@ private:
     {
         int code = exit_done;
         for (const Restored& r : restored) {
-            const bool failed = r.result == Restored::Result::failed;
-            publisher_.say(failed ? LogLevel::warning : LogLevel::info, Happening::stopping, restored_text(r));
-            if (failed)
+            publisher_.say(r.in_order() ? LogLevel::info : LogLevel::warning, Happening::stopping, restored_text(r));
+            if (!r.in_order())
                 code = exit_failed;
         }
         if (!ended)

@@ -18,6 +18,7 @@ const char* word(Restored::Result result)
     case Restored::Result::already: return "was there already";
     case Restored::Result::left_to_another: return "not put back, somebody else has written since";
     case Restored::Result::gone: return "not put back, the controller has left";
+    case Restored::Result::not_forgotten: return "needs nothing more, but the record of it could not be changed";
     case Restored::Result::failed: break;
     }
     return "NOT put back";
@@ -39,6 +40,12 @@ std::unique_ptr<Host> Stage::hurried(std::chrono::milliseconds time) const
 {
     const auto* real = dynamic_cast<const LinuxHost*>(host.get());
     return real ? std::make_unique<LinuxHost>(*real, Patience{time, Patience::Clock::now() + time}) : nullptr;
+}
+
+LeftBehind* Stage::left_behind() const
+{
+    auto* real = dynamic_cast<LinuxHost*>(host.get());
+    return real ? &real->left_behind() : nullptr;
 }
 
 std::optional<Stage> set_stage(const Options& options, bool to_write, const Log& log)

@@ -8,6 +8,7 @@
 #include "host/breaker_store.h"
 #include "host/host.h"
 #include "host/ledger_store.h"
+#include "host/left_behind.h"
 #include "log.h"
 #include "options.h"
 #include "reconcile/reconcile.h"
@@ -22,6 +23,8 @@ struct Stage {
 
     /// The same controllers, for somebody in a hurry: after `time` nothing more is waited for.
     [[nodiscard]] std::unique_ptr<Host> hurried(std::chrono::milliseconds time) const;
+    /// Children that hang with their drive; none where the controllers are simulated.
+    [[nodiscard]] LeftBehind* left_behind() const;
 };
 
 /// None: it is not possible, and the reason has been said. Before anything may be written: root, a writable /sys, no other

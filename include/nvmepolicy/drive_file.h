@@ -40,10 +40,20 @@ inline constexpr std::size_t largest_drive_file = std::size_t{1024} * 1024;
 /// Refuses with the JSON pointer of the value, what was found and what is allowed.
 [[nodiscard]] Result<DriveFile> parse_drive_file(const std::string& where, std::string_view text);
 
-/// The JSON text of a drive file, for `capture`.
-[[nodiscard]] std::string format_drive_file(const DriveFile& drive);
+/// The table that a drive was found to hold, and the tolerance under which it did.
+struct MeasuredTable {
+    LatencyTolerance tolerance;
+    ApstFeature table;
+};
+
+/// The JSON text of a drive file, for `capture`. A measured table becomes the one that the tests expect.
+[[nodiscard]] std::string format_drive_file(const DriveFile& drive, const std::optional<MeasuredTable>& measured = {});
 
 /// What `capture` keeps of a controller. No serial number.
 [[nodiscard]] Result<DriveFile> capture(const Controller& controller);
+
+/// What the kernel was seen to make of that drive; none where it programs nothing, or not as the tests predict it: by other
+/// module parameters than the kernel's own.
+[[nodiscard]] std::optional<MeasuredTable> measured_table(const Controller& controller, const ApstParameters& parameters);
 
 } // namespace nvmepolicy

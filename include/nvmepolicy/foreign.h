@@ -23,7 +23,8 @@ struct SessionMemory {
     friend bool operator==(const SessionMemory&, const SessionMemory&) = default;
 };
 
-inline constexpr int most_fights = 3; ///< then theirs stays, `enforce` or not
+inline constexpr int most_fights = 3; ///< then theirs stays until claim_back(), `enforce` or not
+/// Fewer than that are forgotten after this time of peace, so that a writer of once a day is not taken for a quarrel.
 inline constexpr Milliseconds forget_fights_after{std::int64_t{10} * 60 * 1000};
 
 enum class ForeignStand {
@@ -44,6 +45,9 @@ struct ForeignVerdict {
 /// the file reads when it came back with a reset.
 [[nodiscard]] ForeignVerdict judge_foreign(const ApstQuestion& question, const ApstDecision& decision, SessionMemory& memory,
                                            Milliseconds now);
+
+/// The controller was initialised anew, so a table that it kept before says nothing any more.
+void forget_stubborn_table(SessionMemory& memory);
 
 /// Somebody asked for our values (profile, configuration, reconcile): theirs no longer stays.
 void claim_back(SessionMemory& memory);

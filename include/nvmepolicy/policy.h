@@ -88,6 +88,13 @@ struct MultipathPolicy {
 /// Which facts a [[match]] can ask for. Each given glob (`*`, `?`, `[…]`, as fnmatch(3) without flags) must match.
 enum class MatchKey { model, serial, firmware, transport, subsystem_nqn, address, controller, vendor_id };
 
+/// A key of a [[match]] that does not count, since something of a higher rank sets it.
+struct Overridden {
+    std::string key; ///< profiles.balanced.max_wake_latency
+    Origin by;
+    friend bool operator==(const Overridden&, const Overridden&) = default;
+};
+
 /// `[[match]]`: only what is given overrides. Later matches win.
 struct Match {
     Origin origin;
@@ -112,6 +119,10 @@ struct Match {
     std::optional<Setting<WeightSource>> multipath_weights;
     std::optional<Setting<OnConflict>> multipath_on_conflict;
     std::optional<Setting<int>> multipath_weight;
+
+    std::vector<Overridden> overridden{}; ///< what it sets in vain, no longer among the above
+    /// It sets nothing, or all of it in vain.
+    [[nodiscard]] bool sets_nothing() const;
     friend bool operator==(const Match&, const Match&) = default;
 };
 

@@ -194,6 +194,18 @@ std::string slug_of(std::string_view model)
     return slug.empty() ? "drive" : slug;
 }
 
+/// As the files in tests/drives have it.
+ordered_json to_json(const ApstFeature& table, std::size_t states)
+{
+    ordered_json entries = ordered_json::array();
+    for (std::size_t i = 0; i < states; ++i)
+        entries.push_back({{"state", i}, {"raw", fmt::format("0x{:016x}", table.entries[i].raw)}});
+    return {{"command_sent", true},
+            {"apste", table.enabled ? 1 : 0},
+            {"deepest_state", or_null(table.deepest_state())},
+            {"entries", std::move(entries)}};
+}
+
 } // namespace
 
 bool DriveFile::apst_supported() const
@@ -258,7 +270,7 @@ Result<DriveFile> parse_drive_file(const std::string& where, std::string_view te
     return drive;
 }
 
-std::string format_drive_file(const DriveFile& drive)
+std::string format_drive_file(const DriveFile& drive, const std::optional<MeasuredTable>& measured)
 {
     ordered_json quirks = ordered_json::array();
     if (drive.quirks.no_apst)
@@ -274,7 +286,7 @@ std::string format_drive_file(const DriveFile& drive)
                           {"exit_latency_us", s.exit_latency.value_or(Microseconds{0}).count()},
                           {"idle_power_w", watts(s.idle_power)},
                           {"active_power_w", watts(s.active_power)}});
-    const ordered_json document = {
+    ordered_json document = {
         {"schema_version", 1},
         {"slug", drive.slug},
         {"model", drive.model},
@@ -291,6 +303,8 @@ std::string format_drive_file(const DriveFile& drive)
         {"kernel_quirks", std::move(quirks)},
         {"power_states", std::move(states)},
     };
+    if (measured)
+        document["expected"]["tables"][measured->tolerance.kernel_text()] = to_json(measured->table, drive.power_states.size());
     return document.dump(1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -316,6 +330,14 @@ Result<DriveFile> capture(const Controller& controller)
     drive.quirks = controller.quirks.quirks;
     drive.power_states = id.power_states;
     return drive;
+}
+
+std::optional<MeasuredTable> measured_table(const Controller& c, const ApstParameters& parameters)
+{
+    const bool programmed = c.identify && c.identify->npss <= highest_npss && c.tolerance && *c.tolerance && c.apst && *c.apst;
+    if (!programmed || !(parameters == ApstParameters{}))
+        return std::nullopt;
+    return MeasuredTable{**c.tolerance, **c.apst};
 }
 
 } // namespace nvmepolicy

@@ -199,9 +199,15 @@ void append(Lines& to, Lines&& lines)
 Lines describe_matches(const ApstQuestion& q)
 {
     Lines lines;
-    for (const Match& m : q.policy.matched)
-        lines.push_back(fmt::format("A [[match]] applies ({}){}{}.", m.origin.text(), m.because.empty() ? "" : ": " + m.because,
-                                    m.source.empty() ? "" : " [" + m.source + "]"));
+    for (const Match& m : q.policy.matched) {
+        std::vector<std::string> overridden;
+        for (const Overridden& o : m.overridden)
+            overridden.push_back(fmt::format("{} ({})", o.key, o.by.text()));
+        lines.push_back(fmt::format(
+            "A [[match]] {} ({}){}{}{}.", !overridden.empty() && m.sets_nothing() ? "fits and is overridden" : "applies",
+            m.origin.text(), m.because.empty() ? "" : ": " + m.because, m.source.empty() ? "" : " [" + m.source + "]",
+            overridden.empty() ? "" : "; set elsewhere: " + join(overridden)));
+    }
     return lines;
 }
 

@@ -36,9 +36,11 @@ ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, Sessi
         ++memory.foreign_writes;
     memory.theirs = found;
 
-    if (now - memory.last_fight > forget_fights_after)
+    // A quarrel that was given up stays so; one that ended with ours in the file is forgotten in time.
+    const bool given_up = memory.fights >= most_fights;
+    if (!given_up && now - memory.last_fight > forget_fights_after)
         memory.fights = 0;
-    if (q.policy.apst.on_conflict.value == OnConflict::yield || memory.fights >= most_fights) {
+    if (q.policy.apst.on_conflict.value == OnConflict::yield || given_up) {
         verdict.stand = ForeignStand::yield;
         return verdict;
     }
@@ -54,12 +56,17 @@ ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, Sessi
     return verdict;
 }
 
+void forget_stubborn_table(SessionMemory& memory)
+{
+    memory.stubborn_table.reset();
+    memory.stubborn_at.reset();
+}
+
 void claim_back(SessionMemory& memory)
 {
     memory.theirs.reset();
     memory.fights = 0;
-    memory.stubborn_table.reset();
-    memory.stubborn_at.reset();
+    forget_stubborn_table(memory);
 }
 
 } // namespace nvmepolicy

@@ -54,7 +54,42 @@ void lay_over(const Keys& keys, const Override& over, Target& target)
     });
 }
 
+/// Takes out of an earlier match what a later one sets too.
+template <class Keys, class Override>
+void take_out(const Keys& keys, const std::string& path, const Override& later, Override& earlier,
+              std::vector<Overridden>& overridden)
+{
+    for_each(keys, [&](const auto& key) {
+        const auto& above = later.*key.override_with;
+        auto& below = earlier.*key.override_with;
+        if (!above || !below)
+            return;
+        overridden.push_back({fmt::format("{}.{}", path, key.name), above->origin});
+        below.reset();
+    });
+}
+
+void take_out(const Match& later, Match& earlier)
+{
+    for_each(sections, [&](const auto& section) {
+        take_out(section.keys, std::string(section.name), later, earlier, earlier.overridden);
+    });
+    for (const auto& [name, over] : later.profiles)
+        if (const auto profile = earlier.profiles.find(name); profile != earlier.profiles.end())
+            take_out(profile_keys, "profiles." + name, over, profile->second, earlier.overridden);
+}
+
 } // namespace
+
+bool Match::sets_nothing() const
+{
+    const bool sets_profiles = std::ranges::any_of(profiles, [](const auto& over) { return over.second != ProfileOverride{}; });
+    bool sets_keys = false;
+    for_each(sections, [&](const auto& section) {
+        for_each(section.keys, [&](const auto& key) { sets_keys = sets_keys || (this->*key.override_with).has_value(); });
+    });
+    return !sets_profiles && !sets_keys;
+}
 
 std::string Origin::text() const
 {
@@ -78,6 +113,8 @@ ControllerPolicy policy_for(const Policy& policy, const Controller& controller)
         for (const auto& [name, over] : match.profiles)
             if (const auto profile = result.profiles.find(name); profile != result.profiles.end())
                 lay_over(profile_keys, over, profile->second);
+        for (Match& earlier : result.matched)
+            take_out(match, earlier);
         result.matched.push_back(match);
     }
     return result;

@@ -326,34 +326,42 @@ private:
         for (const std::size_t at : from_drives_file_) {
             Match& match = policy_.matches[at];
             for_each(sections, [&](const auto& section) {
-                drop_decided(section.keys, policy_.*section.in_policy, built_in.*section.in_policy, match);
+                drop_decided(section.keys, std::string(section.name), policy_.*section.in_policy, built_in.*section.in_policy,
+                             match, match.overridden);
             });
             for (auto& [name, over] : match.profiles)
                 if (const auto profile = built_in.profiles.find(name); profile != built_in.profiles.end())
-                    drop_decided(profile_keys, policy_.profiles.at(name), profile->second, over);
+                    drop_decided(profile_keys, "profiles." + name, policy_.profiles.at(name), profile->second, over,
+                                 match.overridden);
             std::erase_if(match.profiles, [](const auto& over) { return over.second == Match::ProfileOverride{}; });
         }
     }
 
     template <class Keys, class Part, class Override>
-    void drop_decided(const Keys& keys, const Part& wanted, const Part& built_in, Override& over) const
+    void drop_decided(const Keys& keys, const std::string& path, const Part& wanted, const Part& built_in, Override& over,
+                      std::vector<Overridden>& overridden) const
     {
         for_each(keys, [&](const auto& key) {
-            if (decided(wanted.*key.held, built_in.*key.held))
-                (over.*key.override_with).reset();
+            auto& setting = over.*key.override_with;
+            const auto by = decided(wanted.*key.held, built_in.*key.held);
+            if (!setting || !by)
+                return;
+            overridden.push_back({key_path(path, key.name), *by});
+            setting.reset();
         });
     }
+    /// Where the administrator decided it; none: nowhere.
     template <class T>
-    [[nodiscard]] bool decided(const Setting<T>& wanted, const Setting<T>& built_in) const
+    [[nodiscard]] std::optional<Origin> decided(const Setting<T>& wanted, const Setting<T>& built_in) const
     {
         const bool by_vendor =
             wanted.origin.file.empty() || std::ranges::find(vendor_files_, wanted.origin.file) != vendor_files_.end();
-        return !by_vendor && !(wanted.value == built_in.value);
+        return by_vendor || wanted.value == built_in.value ? std::nullopt : std::optional{wanted.origin};
     }
     template <class T>
-    [[nodiscard]] static bool decided(const std::optional<Setting<T>>&, const std::optional<Setting<T>>&)
+    [[nodiscard]] static std::optional<Origin> decided(const std::optional<Setting<T>>&, const std::optional<Setting<T>>&)
     {
-        return false; // has no base value to begin with
+        return std::nullopt; // has no base value to begin with
     }
 
     Policy policy_;

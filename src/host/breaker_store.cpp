@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "breaker_store.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fmt/format.h>
@@ -108,14 +109,17 @@ Result<void> BreakerStore::begin_trial(const ControllerId& controller)
     return saved_ ? Result<void>{} : save();
 }
 
-Result<void> BreakerStore::end_trials()
+Result<void> BreakerStore::end_trials(std::span<const ControllerId> still_deeper)
 {
     const std::lock_guard lock(mutex_);
     if (record_.trials.empty() || unreadable_)
         return {};
     for (BreakerRecord::Trial& trial : record_.trials)
-        trial.clean = true;
-    return save();
+        if (!trial.clean && std::ranges::find(still_deeper, trial.controller) == still_deeper.end()) {
+            trial.clean = true;
+            saved_ = false;
+        }
+    return saved_ ? Result<void>{} : save();
 }
 
 Result<void> BreakerStore::save()

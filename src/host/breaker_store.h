@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "nvmepolicy/breaker.h"
@@ -32,8 +33,9 @@ public:
     [[nodiscard]] Result<void> trip(const ControllerId& controller, const std::string& reason);
     /// To be called, and to succeed, before a drive is let deeper than at boot.
     [[nodiscard]] Result<void> begin_trial(const ControllerId& controller);
-    /// A clean stop: what this boot tried did not bring the machine down.
-    [[nodiscard]] Result<void> end_trials();
+    /// A clean stop: what this boot tried did not bring the machine down. `still_deeper` are the controllers that could not be
+    /// put back; they may still do so.
+    [[nodiscard]] Result<void> end_trials(std::span<const ControllerId> still_deeper = {});
 
 private:
     Result<void> save();

@@ -24,6 +24,8 @@ Meaning meaning_of(int error)
     case EBUSY: return {RefusalKind::try_later, "busy"};
     case EINTR: return {RefusalKind::try_later, "cancelled"};
     case EIO: return {RefusalKind::try_later, "input/output error"};
+    case ENOSPC:
+    case EDQUOT: return {RefusalKind::try_later, "no space left"};
     case ENOMEM: return {RefusalKind::try_later, "out of memory"};
     case EINVAL: return {RefusalKind::invalid, "the kernel refused the value"};
     case EACCES:

@@ -60,6 +60,7 @@ std::optional<LedgerEntry> LedgerStore::find(const ControllerId& controller) con
 Result<void> LedgerStore::intend(const ToleranceChange& change)
 {
     const std::lock_guard lock(mutex_);
+    const Ledger before = ledger_;
     const bool known = ledger_.find(change.controller) != nullptr;
     LedgerEntry& entry = ledger_.at(change.controller);
     if (!known || entry.object != change.object) { // A new controller object starts with the kernel's default.
@@ -80,7 +81,14 @@ Result<void> LedgerStore::intend(const ToleranceChange& change)
     if (change.through)
         add(*change.through);
     add(change.to);
-    return save();
+    const auto saved = save();
+    if (saved)
+        return {};
+    ledger_ = before;
+    Refusal refusal = saved.error();
+    refusal.reason += "; " + change.name + " is not written to before it is on record what it had";
+    refusal.kind = RefusalKind::try_later;
+    return refusal;
 }
 
 Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParameters& parameters)
@@ -96,16 +104,19 @@ Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParam
     return save();
 }
 
-Result<void> LedgerStore::forget(const ControllerId& controller)
+Result<void> LedgerStore::forget(std::span<const ControllerId> controllers)
 {
     const std::lock_guard lock(mutex_);
-    ledger_.erase(controller);
+    for (const ControllerId& controller : controllers)
+        ledger_.erase(controller);
     return save();
 }
 
 Result<void> LedgerStore::save() const
 {
-    return path_.empty() ? Result<void>{} : storage_->replace(path_, format_ledger(ledger_));
+    if (path_.empty())
+        return {};
+    return ledger_.entries.empty() ? storage_->remove(path_) : storage_->replace(path_, format_ledger(ledger_));
 }
 
 Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)

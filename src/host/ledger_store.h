@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "nvmepolicy/ledger.h"
@@ -27,13 +28,15 @@ public:
     [[nodiscard]] std::optional<LedgerEntry> find(const ControllerId& controller) const;
 
     /// Before a write: what may be found in the file from now on. The value found first is kept from the
-    /// first time, unless somebody else has lowered it since or the controller object is a new one.
+    /// first time, unless somebody else has lowered it since or the controller object is a new one. Refuses `try_later` where
+    /// the disk does not take it; then nothing is known that was not known before.
     [[nodiscard]] Result<void> intend(const ToleranceChange& change);
     /// After a write that the kernel took: the value is ours from now on, and programmed with these parameters. What is found
     /// in the file instead, if anything is, somebody else has written since.
     [[nodiscard]] Result<void> confirm(const ToleranceChange& change, const ApstParameters& parameters);
-    /// The original is back, or its controller has left for good.
-    [[nodiscard]] Result<void> forget(const ControllerId& controller);
+    /// Their originals are back, or the controllers have left for good. Where nothing remains, the file is removed: that needs
+    /// no room on a full /run.
+    [[nodiscard]] Result<void> forget(std::span<const ControllerId> controllers);
 
 private:
     Result<void> save() const;

@@ -1,23 +1,38 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Children that still wait for their drive after everybody else gave up. A drive has one at most: whoever asks again while it
-// is there is told at once.
+// Children that still wait for their drive after everybody else gave up. Whoever asks such a drive again is told at once.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <mutex>
+#include <vector>
+
+#include "unique_fd.h"
 
 namespace nvmepolicy {
 
+/// May be used from several threads.
 class LeftBehind {
 public:
+    LeftBehind();
     void add(std::uint64_t controller_object, int pid);
-    /// True while a child that was left with that controller has not ended. One that has is reaped.
+    /// True while a child that was left with that controller has not ended.
     [[nodiscard]] bool waits_for(std::uint64_t controller_object);
 
+    /// Readable when one of them has ended, for a program that lives on: then it calls reap().
+    [[nodiscard]] int descriptor() const { return endings_.get(); }
+    void reap();
+
 private:
+    struct Child {
+        std::uint64_t controller_object;
+        int pid;
+        UniqueFd ending; ///< a pidfd
+    };
+    void reap_locked();
+
+    UniqueFd endings_; ///< an epoll over the pidfds
     std::mutex mutex_;
-    std::map<std::uint64_t, int> children_; ///< guarded by mutex_
+    std::vector<Child> children_; ///< guarded by mutex_
 };
 
 } // namespace nvmepolicy

@@ -50,6 +50,11 @@ struct Collection {
 PolicyReading load_policy(const PolicyPlaces& places, const std::optional<std::string>& file)
 {
     Collection found{places.vendor_directory, {}, {}};
+    if (std::error_code error; !std::filesystem::is_directory(places.vendor_directory, error))
+        found.errors.push_back(
+            {places.vendor_directory, "",
+             "there is no such directory; a program that was moved without it does not know which drives hang",
+             RefusalKind::absent});
     found.add(PolicyText::Role::drives, places.vendor_directory + "/" + drives_name, false);
 
     std::map<std::string, std::string> drop_ins;

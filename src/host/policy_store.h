@@ -14,7 +14,7 @@ namespace nvmepolicy {
 /// The directories that are looked into, highest rank first, and the vendor's.
 struct PolicyPlaces {
     std::vector<std::string> directories{"/etc/nvmepolicyd", "/run/nvmepolicyd"};
-    std::string vendor_directory; ///< lowest rank, and the place of drives.toml
+    std::string vendor_directory; ///< lowest rank, and the place of drives.toml; it must exist
 };
 
 /// Reads drives.toml, the main file of the highest rank, and all drop-ins. With `file` that file (which must exist) and

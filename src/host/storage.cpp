@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "errno_refusal.h"
 
@@ -18,6 +19,12 @@ public:
     [[nodiscard]] Result<void> replace(const std::string& path, std::string_view text) override
     {
         return replace_text_file(path, text);
+    }
+    [[nodiscard]] Result<void> remove(const std::string& path) override
+    {
+        if (::unlink(path.c_str()) < 0 && errno != ENOENT)
+            return errno_refusal(path, "", errno);
+        return {};
     }
     [[nodiscard]] Result<void> make_directory(const std::string& path) override
     {

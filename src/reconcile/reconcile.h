@@ -76,17 +76,24 @@ struct Restored {
         already,         ///< it was there already
         left_to_another, ///< somebody else has written since: theirs stays
         gone,            ///< the controller has left; a new one starts with the kernel's default
+        not_forgotten,   ///< nothing of ours is left in it, but its entry is still on disk, see error
         failed,          ///< see error; the entry is kept
     };
+    ControllerId controller;
     std::string name;
     Result result = Result::failed;
     LatencyTolerance first;
     std::optional<LatencyTolerance> found;
     std::optional<Refusal> error;
+
+    [[nodiscard]] bool in_order() const { return result != Result::failed && result != Result::not_forgotten; }
 };
 
 /// Puts back what each attribute held before our first write, as long as it still holds ours. `threads`: how many drives are
 /// served at a time.
 [[nodiscard]] std::vector<Restored> restore(Host& host, LedgerStore& ledger, std::size_t threads = most_threads);
+
+/// The controllers that may hold a value of ours after a restore.
+[[nodiscard]] std::vector<ControllerId> not_put_back(const std::vector<Restored>& all);
 
 } // namespace nvmepolicy

@@ -56,7 +56,7 @@ Result<std::optional<Sighting>> find_controller(Host& host, const std::vector<Pr
 
 Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStore& ledger, const LedgerEntry& entry)
 {
-    Restored restored{entry.name, Restored::Result::failed, entry.original(), {}, {}};
+    Restored restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, {}};
     const auto ended = [&](const Refusal& refusal) {
         restored.error = refusal;
         if (absent(refusal))
@@ -98,8 +98,8 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
     change.to = entry.original();
     change.origin = "restore";
     change.reason = "the value found before our first write";
-    if (auto announced = ledger.intend(change); !announced)
-        return ended(announced.error());
+    // A full disk does not keep a drive from its original. After a crash before the end, that is found there already.
+    static_cast<void>(ledger.intend(change));
     const auto written = apply(change, sighting);
     controller.tolerance = read_tolerance(sighting);
     const auto& now = controller.tolerance;
@@ -126,21 +126,34 @@ std::vector<Restored> restore(Host& host, LedgerStore& ledger, std::size_t threa
         entries.push_back(std::move(entry));
     const auto there = who_is_there(host);
     std::vector<Restored> all(entries.size());
-    for_each_in_parallel(
-        all.size(),
-        [&](std::size_t i) {
-            const LedgerEntry& entry = entries[i];
-            all[i] = there ? restore_entry(host, *there, ledger, entry)
-                           : Restored{entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
-            if (all[i].result == Restored::Result::failed)
-                return;
-            if (const auto forgotten = ledger.forget(entry.controller); !forgotten) {
-                all[i].result = Restored::Result::failed;
-                all[i].error = forgotten.error();
+    const auto restore_one = [&](std::size_t i) {
+        const LedgerEntry& entry = entries[i];
+        all[i] = there ? restore_entry(host, *there, ledger, entry)
+                       : Restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, there.error()};
+    };
+    for_each_in_parallel(all.size(), restore_one, threads);
+    std::vector<ControllerId> done;
+    for (const Restored& one : all)
+        if (one.result != Restored::Result::failed)
+            done.push_back(one.controller);
+    if (done.empty())
+        return all;
+    if (const auto forgotten = ledger.forget(done); !forgotten)
+        for (Restored& one : all)
+            if (one.result != Restored::Result::failed) {
+                one.result = Restored::Result::not_forgotten;
+                one.error = forgotten.error();
             }
-        },
-        threads);
     return all;
+}
+
+std::vector<ControllerId> not_put_back(const std::vector<Restored>& all)
+{
+    std::vector<ControllerId> controllers;
+    for (const Restored& one : all)
+        if (one.result == Restored::Result::failed)
+            controllers.push_back(one.controller);
+    return controllers;
 }
 
 } // namespace nvmepolicy

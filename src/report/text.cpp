@@ -207,7 +207,7 @@ std::string show_text(const Round& round, const Outcome& o, bool simulated, Styl
     return text;
 }
 
-std::string plan_text(const Round& round, bool simulated)
+std::string changes_text(const Round& round)
 {
     Table table({"NAME", "ATTRIBUTE", "FROM", "TO", "ORIGIN", "REASON"});
     bool empty = true;
@@ -218,7 +218,12 @@ std::string plan_text(const Round& round, bool simulated)
             table.add({c.name, tolerance_attribute, c.from.kernel_text(), to, c.origin, c.reason});
             empty = false;
         }
-    return heading(round, simulated) + (empty ? "nothing to change\n" : table.text());
+    return empty ? "nothing to change\n" : table.text();
+}
+
+std::string plan_text(const Round& round, bool simulated)
+{
+    return heading(round, simulated) + changes_text(round);
 }
 
 std::string predict_text(const DriveFile& drive, const LatencyTolerance& tolerance, const PredictedTable& predicted)

@@ -19,7 +19,9 @@ enum class Style { plain, coloured };
 [[nodiscard]] std::string status_text(const Round& round, bool simulated, Style style);
 /// Everything about one controller.
 [[nodiscard]] std::string show_text(const Round& round, const Outcome& outcome, bool simulated, Style style);
-/// What would change, or has.
+/// What would change, or has; without the heading.
+[[nodiscard]] std::string changes_text(const Round& round);
+/// The same, under the heading.
 [[nodiscard]] std::string plan_text(const Round& round, bool simulated);
 /// The table of a prediction.
 [[nodiscard]] std::string predict_text(const DriveFile& drive, const LatencyTolerance& tolerance, const PredictedTable& table);

@@ -27,6 +27,11 @@ public:
         files[path] = text;
         return {};
     }
+    [[nodiscard]] Result<void> remove(const std::string& path) override
+    {
+        files.erase(path);
+        return {};
+    }
     [[nodiscard]] Result<void> make_directory(const std::string& /*path*/) override { return {}; }
 };
 

@@ -267,6 +267,44 @@ TEST(TheBreakerStore, DoesNotTripAfterACleanStop)
     EXPECT_FALSE(disk.open()->tripped(one));
 }
 
+TEST(TheBreakerStore, KeepsADriveOnTrialThatACleanStopCouldNotPutBack)
+{
+    Disk disk;
+    {
+        auto store = disk.open();
+        ASSERT_TRUE(store->begin_trial(one));
+        ASSERT_TRUE(store->begin_trial(other));
+        ASSERT_TRUE(store->end_trials(std::vector{other}));
+    }
+    disk.reboot();
+    auto store = disk.open();
+    EXPECT_FALSE(store->tripped(one));
+    EXPECT_TRUE(store->tripped(other));
+}
+
+TEST(TheBreakerStore, EndsTheTrialOfADriveThatALaterRestorePutBack)
+{
+    Disk disk;
+    {
+        auto store = disk.open();
+        ASSERT_TRUE(store->begin_trial(one));
+        ASSERT_TRUE(store->end_trials(std::vector{one}));
+    }
+    ASSERT_TRUE(disk.open()->end_trials()); // --restore, in the same boot
+    disk.reboot();
+    EXPECT_FALSE(disk.open()->tripped(one));
+}
+
+TEST(TheBreakerStore, WritesNothingWhereNoTrialEnds)
+{
+    Disk disk;
+    auto store = disk.open();
+    ASSERT_TRUE(store->begin_trial(one));
+    ASSERT_TRUE(store->end_trials());
+    std::filesystem::create_directories(disk.state() + "/breaker.json.new");
+    EXPECT_TRUE(store->end_trials()) << "a full disk does not matter to it";
+}
+
 TEST(TheBreakerStore, BeginsAnewAfterACleanStopInTheSameBoot)
 {
     Disk disk;

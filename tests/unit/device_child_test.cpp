@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
+#include <poll.h>
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -220,6 +221,43 @@ TEST(ADeviceChild, AnswersAgainOnceTheOldOneHasEnded)
     EXPECT_EQ(*answer, "25000\n");
 }
 
+/// Two looks at one controller, begun before either of them hung.
+TEST(ADeviceChild, IsNotForgottenForAnotherThatIsLeftBehindWithTheSameController)
+{
+    Bench bench;
+    {
+        const std::string program = bench.program("[ \"$request\" = identify ] || hang; echo ok 0 0");
+        auto one = bench.child(program, {impatient});
+        auto other = bench.child(program, {impatient});
+        EXPECT_TRUE(one->identify_controller());
+        EXPECT_TRUE(other->identify_controller());
+        EXPECT_EQ(one->read_attribute("a").error().kind, RefusalKind::timed_out);
+        EXPECT_EQ(other->read_attribute("a").error().kind, RefusalKind::timed_out);
+    }
+    EXPECT_TRUE(bench.left_behind.waits_for(7));
+    bench.let_go();
+    while (bench.left_behind.waits_for(7))
+        std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(childless());
+}
+
+TEST(ADeviceChild, ThatWasLeftBehindTellsOfItsEndByItself)
+{
+    Bench bench;
+    {
+        auto device = bench.child(bench.program("hang"), {impatient});
+        EXPECT_EQ(device->identify_controller().error().kind, RefusalKind::timed_out);
+    }
+    LeftBehind& children = bench.left_behind;
+    pollfd ended{children.descriptor(), POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, 0), 0);
+    bench.let_go();
+    EXPECT_EQ(::poll(&ended, 1, 10'000), 1);
+    children.reap();
+    EXPECT_TRUE(childless()) << "nobody had to ask for that drive again";
+    EXPECT_EQ(::poll(&ended, 1, 0), 0);
+}
+
 TEST(ADeviceChild, ThatStopsInTheMiddleOfAnAnswerIsLeftBehindToo)
 {
     for (const char* partial : {"printf 'ok 0'", "printf 'ok 0 10\\n12345'"}) {
@@ -270,7 +308,7 @@ TEST(ADeviceChild, InheritsNothing)
                 {
                 for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done
                 readlink /proc/$$/cwd
-                grep -E '^Sig(Blk|Ign)' /proc/self/status # not of the shell, which blocks signals while it forks
+                while read -r line; do case "$line" in SigBlk*|SigIgn*) echo "$line" ;; esac; done </proc/$$/status
                 } >"$dir/seen" 2>/dev/null
                 printf 'ok 0 0\n' ;;
             esac)sh"),

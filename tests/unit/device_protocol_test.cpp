@@ -117,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
                     ErrnoRow{"eacces", EACCES, RefusalKind::denied,
                              "not allowed for this user or in this sandbox; root may (EACCES)"},
                     ErrnoRow{"erofs", EROFS, RefusalKind::denied, "the file system is read-only (EROFS)"},
-                    ErrnoRow{"enospc", ENOSPC, RefusalKind::failed, "No space left on device (ENOSPC)"}),
+                    ErrnoRow{"enospc", ENOSPC, RefusalKind::try_later, "no space left (ENOSPC)"},
+                    ErrnoRow{"emfile", EMFILE, RefusalKind::failed, "Too many open files (EMFILE)"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(AnErrno, ThatNobodyKnowsIsStillAMessage)

@@ -54,6 +54,29 @@ TEST(TheEventLoop, KeepsTheOrderOfOneThread)
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST(TheEventLoop, TakesFirstWhatIsToComeFirst)
+{
+    int ends[2][2];
+    ASSERT_EQ(::pipe2(ends[0], O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(ends[1], O_CLOEXEC), 0);
+    EventLoop loop;
+    std::string order;
+    const auto note = [&](int end, char word) {
+        char byte = 0;
+        EXPECT_EQ(::read(end, &byte, 1), 1);
+        if ((order += word).size() == 2)
+            loop.exit(0);
+    };
+    const auto uevent = loop.on_readable(ends[0][0], [&] { note(ends[0][0], 'u'); });
+    const auto resume = loop.on_readable_first(ends[1][0], [&] { note(ends[1][0], 'r'); });
+    EXPECT_EQ(::write(ends[0][1], "x", 1), 1);
+    EXPECT_EQ(::write(ends[1][1], "x", 1), 1);
+    EXPECT_EQ(loop.run(), 0);
+    EXPECT_EQ(order, "ru");
+    for (const int fd : {ends[0][0], ends[0][1], ends[1][0], ends[1][1]})
+        ::close(fd);
+}
+
 TEST(TheEventLoop, RunsWhatAPostedCallbackPosts)
 {
     EventLoop loop;

@@ -209,6 +209,24 @@ TEST(AMatch, IsNamedWithItsReason)
     expect_says(c, "A [[match]] applies (/usr/lib/nvmepolicyd/drives.toml:12): PS4 wakes slowly [https://example.org/report].");
 }
 
+TEST(AMatch, IsNotSaidToApplyWhereAllOfItIsOverridden)
+{
+    Case c = case_of("samsung-990-evo-plus-4tb");
+    Match match;
+    match.origin = {"/usr/lib/nvmepolicyd/drives.toml", 12, 1};
+    match.because = "PS4 wakes slowly";
+    match.overridden = {{"profiles.balanced.max_wake_latency", {"/etc/nvmepolicyd/nvmepolicyd.toml", 4, 20}},
+                        {"apst.mode", {"/etc/nvmepolicyd/nvmepolicyd.toml", 7, 8}}};
+    c.policy.matched = {match};
+    expect_says(c, "A [[match]] fits and is overridden (/usr/lib/nvmepolicyd/drives.toml:12): PS4 wakes slowly; set elsewhere: "
+                   "profiles.balanced.max_wake_latency (/etc/nvmepolicyd/nvmepolicyd.toml:4) and apst.mode "
+                   "(/etc/nvmepolicyd/nvmepolicyd.toml:7).");
+    c.policy.matched[0].overridden.pop_back();
+    c.policy.matched[0].apst_mode = {ManageMode::manage, match.origin};
+    expect_says(c, "A [[match]] applies (/usr/lib/nvmepolicyd/drives.toml:12): PS4 wakes slowly; set elsewhere: "
+                   "profiles.balanced.max_wake_latency (/etc/nvmepolicyd/nvmepolicyd.toml:4).");
+}
+
 TEST(ModeObserve, IsSaidWithWhereItWasWritten)
 {
     Case c = case_of("samsung-990-evo-plus-4tb");

@@ -163,25 +163,42 @@ TEST(Enforcing, WritesAtOnceThenAfterTwoSecondsThenAfterEight)
     EXPECT_EQ(q.memory.fights, most_fights);
 }
 
-TEST(Enforcing, YieldsAfterThreeFights)
+TEST(Enforcing, YieldsAfterThreeFightsForGood)
 {
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
     q.memory.fights = 3;
     q.memory.last_fight = start;
-    EXPECT_EQ(q.judge(start + seconds(60)).stand, ForeignStand::yield);
-    EXPECT_EQ(q.judge(start + seconds(600)).stand, ForeignStand::yield) << "ten minutes, not a millisecond more";
+    for (const std::int64_t later : {60, 600, 601, 3600, 86400})
+        EXPECT_EQ(q.judge(start + seconds(later)).stand, ForeignStand::yield) << later << " s";
     EXPECT_EQ(q.memory.fights, 3);
 }
 
-TEST(Enforcing, ForgetsFightsAfterTenMinutes)
+TEST(Enforcing, YieldsForGoodAlsoWhenOursIsInTheFileForAMoment)
 {
     Quarrel q(OnConflict::enforce);
-    q.in_the_file(us(60000));
     q.memory.fights = 3;
     q.memory.last_fight = start;
-    EXPECT_EQ(q.judge(start + seconds(600) + Milliseconds{1}).stand, ForeignStand::overwrite);
-    EXPECT_EQ(q.memory.fights, 1);
+    EXPECT_EQ(q.judge(start + seconds(3600)).stand, ForeignStand::none);
+    q.in_the_file(us(60000));
+    EXPECT_EQ(q.judge(start + seconds(7200)).stand, ForeignStand::yield);
+}
+
+TEST(Enforcing, ForgetsOneOrTwoFightsAfterTenMinutes)
+{
+    for (const int fights : {1, 2}) {
+        Quarrel q(OnConflict::enforce);
+        q.in_the_file(us(60000));
+        q.memory.fights = fights;
+        q.memory.last_fight = start;
+        EXPECT_EQ(q.judge(start + seconds(600)).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.memory.fights, fights + 1) << "ten minutes, not a millisecond more";
+
+        q.memory.fights = fights;
+        q.memory.last_fight = start;
+        EXPECT_EQ(q.judge(start + seconds(600) + Milliseconds{1}).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.memory.fights, 1);
+    }
 }
 
 TEST(Enforcing, WritesAtOnceInTheFirstMinutesAfterBoot)

@@ -68,8 +68,56 @@ TEST(AForgottenController, IsGoneFromTheDisk)
     const TemporaryDirectory place;
     const auto store = opened(place / "originals.json");
     ASSERT_TRUE(store->intend(change(us(100000), us(25000))));
-    ASSERT_TRUE(store->forget(evo_plus));
+    ASSERT_TRUE(store->forget(std::vector{evo_plus}));
     EXPECT_TRUE(opened(place / "originals.json")->snapshot().entries.empty());
+}
+
+/// As good as a full /run: no draft can be written.
+std::string fill(const TemporaryDirectory& place)
+{
+    std::filesystem::create_directory(place / "originals.json.new");
+    return place / "originals.json.new";
+}
+
+TEST(AFullDisk, KeepsADriveFromBeingWrittenToAndSaysSo)
+{
+    const TemporaryDirectory place;
+    const auto store = opened(place / "originals.json");
+    const std::string full = fill(place);
+    const auto intended = store->intend(change(us(100000), us(25000)));
+    ASSERT_FALSE(intended);
+    EXPECT_EQ(intended.error().kind, RefusalKind::try_later);
+    EXPECT_EQ(intended.error().text(),
+              full + ": Is a directory (EISDIR); nvme0 is not written to before it is on record what it had");
+    EXPECT_FALSE(store->find(evo_plus)) << "nothing is ours yet";
+}
+
+TEST(AFullDisk, IsWrittenToWithTheNextChange)
+{
+    const TemporaryDirectory place;
+    const auto store = opened(place / "originals.json");
+    ASSERT_TRUE(store->intend(change(us(100000), us(25000))));
+    const std::string full = fill(place);
+    EXPECT_FALSE(store->confirm(change(us(100000), us(25000)), {}));
+    EXPECT_FALSE(store->intend(change(us(25000), us(0))));
+    EXPECT_EQ(store->find(evo_plus)->ours, us(25000)) << "that was written";
+    EXPECT_FALSE(store->find(evo_plus)->is_ours(us(0))) << "and that was not";
+    std::filesystem::remove(full);
+    ASSERT_TRUE(store->intend(change(us(25000), us(0))));
+    const auto entry = opened(place / "originals.json")->find(evo_plus);
+    EXPECT_EQ(entry->ours, us(25000));
+    EXPECT_EQ(entry->intended, std::vector{us(0)});
+}
+
+TEST(AFullDisk, HasRoomForAnEmptyLedger)
+{
+    const TemporaryDirectory place;
+    const auto store = opened(place / "originals.json");
+    ASSERT_TRUE(store->intend(change(us(100000), us(25000))));
+    static_cast<void>(fill(place));
+    EXPECT_TRUE(store->forget(std::vector{evo_plus}));
+    EXPECT_FALSE(std::filesystem::exists(place / "originals.json"));
+    EXPECT_TRUE(store->forget(std::vector{evo_plus})) << "there is none any more";
 }
 
 TEST(ALedgerStore, InMemoryNeedsNoFile)

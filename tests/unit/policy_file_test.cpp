@@ -231,6 +231,24 @@ TEST(TheDrivesFile, RanksBelowWhatTheAdministratorDecidedForAllDrives)
     EXPECT_EQ(policy.profiles.at("balanced").max_wake_latency_on_battery.value, LatencyBound{6ms}) << "not decided";
     EXPECT_EQ(policy.apst.mode.value, ManageMode::observe) << "not decided";
 }
+TEST(TheDrivesFile, SaysWhatTheAdministratorOverrides)
+{
+    const std::string etc = "/etc/nvmepolicyd/nvmepolicyd.toml";
+    const std::string both = "[profiles.balanced]\nmax_wake_latency = \"30ms\"\nmax_wake_latency_on_battery = \"30ms\"\n";
+    const std::string entry = drive_entry.substr(0, drive_entry.find("[match.apst]"));
+    const ControllerPolicy policy = policy_for(read({drives_file(entry), {Role::main, etc, both}}), some_controller());
+    ASSERT_EQ(policy.matched.size(), 1U);
+    EXPECT_TRUE(policy.matched[0].sets_nothing());
+    ASSERT_EQ(policy.matched[0].overridden.size(), 2U);
+    EXPECT_EQ(policy.matched[0].overridden[0].key, "profiles.balanced.max_wake_latency");
+    EXPECT_EQ(policy.matched[0].overridden[0].by.text(), etc + ":2");
+    EXPECT_EQ(policy.matched[0].overridden[1].by.text(), etc + ":3");
+
+    const ControllerPolicy in_part = policy_for(read({drives_file(drive_entry), {Role::main, etc, both}}), some_controller());
+    EXPECT_FALSE(in_part.matched[0].sets_nothing()) << "apst.mode";
+    EXPECT_EQ(in_part.matched[0].overridden.size(), 2U);
+    EXPECT_TRUE(policy_for(read({drives_file(drive_entry)}), some_controller()).matched[0].overridden.empty());
+}
 TEST(TheDrivesFile, SurvivesACopyOfTheVendorsFileInEtc)
 {
     const PolicyText copy{Role::main, "/etc/nvmepolicyd/nvmepolicyd.toml",

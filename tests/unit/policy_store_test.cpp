@@ -13,6 +13,7 @@ namespace {
 
 struct Places {
     TemporaryDirectory at;
+    Places() { std::filesystem::create_directory(at / "vendor"); }
     [[nodiscard]] PolicyReading load(const std::optional<std::string>& file = std::nullopt) const
     {
         return load_policy({{at / "etc", at / "run"}, at / "vendor"}, file);
@@ -39,6 +40,17 @@ TEST(NoConfiguration, IsTheBuiltInOne)
 {
     const Places places;
     EXPECT_EQ(profile_of(places.load()), "balanced");
+}
+
+TEST(TheVendorsDirectory, IsMissed)
+{
+    const Places places;
+    places.main("etc", "performance");
+    std::filesystem::remove(places.at / "vendor");
+    EXPECT_EQ(profile_of(places.load()),
+              places.at / "vendor"
+                  + ": there is no such directory; a program that was moved without it does not know "
+                    "which drives hang\n");
 }
 
 TEST(TheMainFile, IsTheOneOfTheHighestRankAlone)

@@ -153,7 +153,28 @@ TEST(ALaterMatch, WinsAndOverridesOnlyWhatItNames)
     const Profile balanced = policy_for(policy, evo_plus()).profiles.at("balanced");
     EXPECT_EQ(balanced.max_wake_latency, (Setting<LatencyBound>{{}, second}));
     EXPECT_EQ(balanced.max_wake_latency_on_battery, (Setting<LatencyBound>{{50ms}, first}));
-    EXPECT_EQ(policy_for(policy, evo_plus()).matched.size(), 2U);
+
+    const std::vector<Match> matched = policy_for(policy, evo_plus()).matched;
+    ASSERT_EQ(matched.size(), 2U);
+    EXPECT_EQ(matched[0].overridden, (std::vector{Overridden{"profiles.balanced.max_wake_latency", second}}));
+    EXPECT_FALSE(matched[0].sets_nothing()) << "the bound on battery";
+    EXPECT_TRUE(matched[1].overridden.empty());
+}
+
+TEST(ALaterMatch, MayOverrideAllOfAnEarlierOne)
+{
+    const Origin first{"drives.toml", 4, 20};
+    const Origin second{"local.toml", 9, 20};
+    Policy policy;
+    policy.matches.resize(2);
+    policy.matches[0].keys = policy.matches[1].keys = {{MatchKey::model, "Samsung*"}};
+    policy.matches[0].apst_mode = {ManageMode::observe, first};
+    policy.matches[1].apst_mode = {ManageMode::manage, second};
+    const std::vector<Match> matched = policy_for(policy, evo_plus()).matched;
+    ASSERT_EQ(matched.size(), 2U);
+    EXPECT_TRUE(matched[0].sets_nothing());
+    EXPECT_EQ(matched[0].overridden, (std::vector{Overridden{"apst.mode", second}}));
+    EXPECT_FALSE(matched[1].sets_nothing());
 }
 
 TEST(AMatch, CanOverrideEveryKey)

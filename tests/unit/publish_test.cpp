@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // What people are told: each story once, and a handful of lines for what happens a thousand times.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
 #include "daemon_bench.h"
 
 namespace nvmepolicy {
@@ -36,8 +39,8 @@ TEST(ThePublisher, TellsAHotPlugInTwoLines)
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_EQ(lines[0], "nvmepolicyd: nvme0: Samsung SSD 990 EVO Plus 4TB, serial SIMULATED0000, firmware 2B2QKXG7");
     EXPECT_NE(lines[1].find("latency tolerance 100000 -> 25000 (profile balanced)"), std::string::npos) << lines[1];
-    s.publisher.left("nvme0");
-    s.publisher.left("nvme0");
+    s.publisher.left("nvme0", noon);
+    s.publisher.left("nvme0", noon);
     EXPECT_EQ(s.log.count("nvme0: left (Samsung SSD 990 EVO Plus 4TB"), 1);
     EXPECT_EQ(s.log.lines().size(), 3U);
 }
@@ -120,8 +123,36 @@ TEST(ThePublisher, DoesNotSayThatAControllerLeftThatItNeverIntroduced)
     Stage s;
     s.simulated.remove("nvme0");
     s.publisher.outcome(s.reconcile(), noon); // came and went before the first look
-    s.publisher.left("nvme0");
+    s.publisher.left("nvme0", noon);
     EXPECT_EQ(s.log.lines(), std::vector<std::string>{}) << "\"left ()\" helps nobody";
+}
+
+TEST(ThePublisher, TellsADriveThatComesAndGoesAllTheTimeInTenLinesAMinute)
+{
+    Stage s;
+    const Outcome outcome = s.reconcile();
+    for (int i = 0; i < 100; ++i) {
+        s.publisher.outcome(outcome, noon);
+        s.publisher.left("nvme0", noon);
+    }
+    EXPECT_EQ(s.log.lines().size(), 10U);
+    s.publisher.outcome(outcome, noon + Milliseconds{60'000});
+    EXPECT_EQ(s.log.lines().size(), 12U);
+    EXPECT_EQ(s.log.count("(290 lines about it were left out)"), 1);
+}
+
+TEST(ThePublisher, TellsThatTheBreakerTrippedOnceAndInAnyCase)
+{
+    Stage s;
+    const Outcome change = s.reconcile();
+    for (int i = 0; i < 100; ++i)
+        s.publisher.outcome(change, noon); // more than a minute's lines
+    for (int i = 0; i < 100; ++i)
+        s.publisher.breaker("nvme0", "three drop-outs", noon + Milliseconds{i * 120'000});
+    EXPECT_EQ(s.log.count("nvme0: three drop-outs; it is kept at the latency tolerance it had at boot"), 1);
+    s.publisher.left("nvme0", noon);
+    s.publisher.breaker("nvme0", "three drop-outs", noon);
+    EXPECT_EQ(s.log.count("three drop-outs"), 2) << "may be another drive";
 }
 
 TEST(ThePublisher, TellsThatADriveIsStuckOnceAndThatItAnswers)
@@ -151,6 +182,20 @@ TEST(ThePublisher, DoesNotSayThatItAnswersWhenTheDeadlineWasAllThatCame)
     s.drive.faults.clear();
     s.publisher.outcome(s.reconcile(), noon);
     EXPECT_EQ(s.log.count("answers again"), 1);
+}
+
+TEST(ThePublisher, TellsAChangeThatFailsAgainAndAgainOnce)
+{
+    Stage s;
+    Outcome outcome = s.reconcile();
+    outcome.applied = false;
+    outcome.error = Refusal{"/run/nvmepolicyd/originals.json.new", "", "no space left (ENOSPC)", RefusalKind::try_later};
+    for (int i = 0; i < 30; ++i)
+        s.publisher.outcome(outcome, noon + Milliseconds{i * 60'000});
+    EXPECT_EQ(s.log.count("no space left (ENOSPC)"), 1);
+    outcome.plan.changes = {ToleranceChange{s.drive.id, "nvme0", us(100000), us(0), std::nullopt, "profile performance", "0"}};
+    s.publisher.outcome(outcome, noon + Milliseconds{3'600'000});
+    EXPECT_EQ(s.log.count("no space left (ENOSPC)"), 2) << "another change is another story";
 }
 
 TEST(ThePublisher, DoesNotSayThatADryRunHasChangedSomething)
@@ -203,6 +248,31 @@ TEST(TheJournal, DoesNotWaitWithALineThatIsLongerThanThePipeHasRoomFor)
             std::_Exit(0);
         },
         testing::ExitedWithCode(0), "");
+}
+
+TEST(TheJournal, IsWhereStandardErrorLeadsOnlyIfItIsTheStreamThatSystemdNamed)
+{
+    const TemporaryDirectory place;
+    const int ours = ::open((place / "stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    struct stat status {};
+    ASSERT_EQ(::fstat(ours, &status), 0);
+    const std::string stream = fmt::format("{}:{}", status.st_dev, status.st_ino);
+    const int elsewhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    ::unsetenv("JOURNAL_STREAM");
+    EXPECT_FALSE(leads_to_journal(ours));
+    ::setenv("JOURNAL_STREAM", stream.c_str(), 1);
+    EXPECT_TRUE(leads_to_journal(ours));
+    EXPECT_FALSE(leads_to_journal(elsewhere)) << "redirected since";
+    EXPECT_FALSE(leads_to_journal(-1));
+    for (const std::string& other :
+         {std::string{}, stream + "0", "0" + stream, stream.substr(0, stream.find(':')), "x" + stream}) {
+        ::setenv("JOURNAL_STREAM", other.c_str(), 1);
+        EXPECT_FALSE(leads_to_journal(ours)) << other;
+    }
+    ::unsetenv("JOURNAL_STREAM");
+    ::close(ours);
+    ::close(elsewhere);
 }
 
 TEST(TheJournal, LeavesOutWhatIsBelowItsLevel)

@@ -388,7 +388,10 @@ TEST(ALedgerThatCannotBeWritten, KeepsTheDriveAsItIs)
     Bench bench;
     const Outcome outcome = reconcile(bench.host, "nvme0", circumstances(bench.simulated), **ledger);
     ASSERT_TRUE(outcome.error);
-    EXPECT_EQ(outcome.error->text(), place / "run/originals.json.new" + ": there is no such file (ENOENT)");
+    EXPECT_EQ(outcome.error->text(),
+              place / "run/originals.json.new"
+                  + ": there is no such file (ENOENT); nvme0 is not written to before it is on record what it "
+                    "had");
     EXPECT_FALSE(outcome.gone()) << "the drive has not left, our own directory has";
     EXPECT_TRUE(bench.host.writes.empty());
     EXPECT_EQ(bench.drive.set_features, 1);

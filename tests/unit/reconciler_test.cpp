@@ -303,6 +303,33 @@ TEST(ThePowerSource, IsTheOneThatWasReadLastHoweverSlowAnEarlierReadingIs)
     d.run();
 }
 
+TEST(AParameter, ThatCannotBeReadIsComplainedOfOnce)
+{
+    StandardError log;
+    Daemon& d = Daemon::start(log);
+    d.simulated.add(evo_plus());
+    const SharedHost::Before unreadable = [](const std::string&, const std::string& call) -> Answer {
+        return call == "apst_primary_timeout_ms" ? Answer{refusal_of(RefusalKind::failed)} : Answer{};
+    };
+    d.host.before(unreadable);
+    d.begin();
+    for (int i = 0; i < 5; ++i) // a battery that reports
+        d.then([&] { d.reconciler->look_at_power(); }).settle();
+    d.then([&] {
+         EXPECT_EQ(log.count("a fault put here by the test"), 1);
+         d.host.before({});
+         d.reconciler->look_at_power();
+     })
+        .settle()
+        .then([&] {
+            d.host.before(unreadable);
+            d.reconciler->look_at_power();
+        })
+        .settle()
+        .then([&] { EXPECT_EQ(log.count("a fault put here by the test"), 2) << "it could be read in between"; });
+    d.run();
+}
+
 TEST(AController, ThatLeavesDuringItsJobIsForgottenWithIt)
 {
     StandardError log;
@@ -454,6 +481,35 @@ TEST(AController, ThatAnswersSomethingPassingIsLookedAtAgain)
     d.run();
 }
 
+TEST(AController, ThatComesLiveWithoutAnEventIsLookedAtAgain)
+{
+    for (const ControllerState state : {ControllerState::resetting, ControllerState::connecting}) {
+        StandardError log;
+        Daemon& d = Daemon::start(log);
+        SimulatedController& drive = d.simulated.add(evo_plus());
+        drive.state = state; // a firmware is being activated
+        d.begin()
+            .then([&] {
+                EXPECT_EQ(d.host.writes(), Writes{});
+                drive.state = ControllerState::live;
+            })
+            .until([&] { return log.count("latency tolerance 100000 -> 25000") == 1; });
+        d.run();
+    }
+}
+
+TEST(ThePauses, GrowToAMinuteAndEndWhereTheControllerIsNotLive)
+{
+    const std::vector<int> expected = {500, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000, 60000, 60000};
+    for (int failures = 0; failures < 12; ++failures)
+        for (const bool not_live : {false, true})
+            EXPECT_EQ(pause_before_next_look(failures, not_live), Milliseconds{expected.at(static_cast<std::size_t>(failures))})
+                << failures;
+    EXPECT_EQ(pause_before_next_look(12, true), std::nullopt);
+    EXPECT_EQ(pause_before_next_look(1'000'000, true), std::nullopt);
+    EXPECT_EQ(pause_before_next_look(1'000'000, false), Milliseconds{60'000}) << "it answers, or it hangs: that passes";
+}
+
 TEST(AController, ThatRefusesForGoodIsNotAskedAllTheTime)
 {
     StandardError log;
@@ -469,6 +525,37 @@ TEST(AController, ThatRefusesForGoodIsNotAskedAllTheTime)
         })
         .until([end] { return end->load(); })
         .then([&] { EXPECT_EQ(d.host.looks("nvme0"), 0); });
+    d.run();
+}
+
+TEST(AReset, DuringARepairInVainMakesItWorthAnotherTry)
+{
+    StandardError log;
+    Daemon& d = Daemon::start(log, {}, 4);
+    SimulatedController& drive = d.simulated.add(evo_plus());
+    drive.refuses_apst = true;
+    auto gate = std::make_shared<Gate>();
+    auto tables_read = std::make_shared<std::atomic<int>>(0);
+    d.host.before([gate, tables_read](const std::string&, const std::string& call) -> Answer {
+        if (call == "get-feature" && ++*tables_read == 3) // at first, after the write, after the repair
+            gate->pass();
+        return {};
+    });
+    d.then([&] {
+         d.reconciler->look_at_power();
+         d.reconciler->enumerate();
+     })
+        .until([gate] { return gate->reached() == 1; })
+        .then([&, gate] {
+            EXPECT_EQ(d.host.writes(), (Writes{"nvme0 25000", "nvme0 24999", "nvme0 25000"}));
+            drive.refuses_apst = false;
+            d.reconciler->connected("nvme0");
+            gate->open();
+        })
+        .until([&] { return log.count("in order again") == 1 || log.count("(repair)") == 2; })
+        .then([&] {
+            EXPECT_EQ(d.host.writes(), (Writes{"nvme0 24999", "nvme0 25000"}));
+        });
     d.run();
 }
 
@@ -572,6 +659,37 @@ TEST(ThreeDropOuts, DoNotCountRightAfterAResume)
         d.then([&] { d.reconciler->connected("nvme0"); }).settle();
     d.then([&] { EXPECT_EQ(log.count("dropped out"), 0); });
     d.run();
+}
+
+TEST(ThreeDropOuts, DoNotCountWhenTheyAreHandledBeforeTheResume)
+{
+    StandardError log;
+    Daemon& d = deep_daemon(log);
+    d.then([&] { d.asleep += Milliseconds{501}; });
+    for (int i = 0; i < 5; ++i)
+        d.then([&] { d.reconciler->connected("nvme0"); }).settle();
+    d.then([&] { EXPECT_EQ(log.count("dropped out"), 0); });
+    d.run();
+}
+
+TEST(ThreeDropOuts, CountWhereTheClocksWereOnlyReadInAHurry)
+{
+    StandardError log;
+    Daemon& d = deep_daemon(log);
+    for (int i = 0; i < 3; ++i)
+        d.then([&] {
+             d.asleep += Milliseconds{500};
+             d.reconciler->connected("nvme0");
+         }).settle();
+    d.then([&] { EXPECT_EQ(log.count("it is kept at the latency tolerance it had at boot"), 1); });
+    d.run();
+}
+
+TEST(TheTimeAsleep, IsNotMoreThanTheTimeSinceBoot)
+{
+    const Milliseconds asleep = time_asleep();
+    EXPECT_GE(asleep, Milliseconds{0});
+    EXPECT_LE(asleep, EventLoop().since_boot());
 }
 
 TEST(ThreeDropOuts, DoNotCountAtTheDepthOfTheBoot)

@@ -223,6 +223,15 @@ TEST(StatusText, SaysTheVerdictOfEachDriveAndWhyNot)
     EXPECT_NE(status_text(bench.round(), true, Style::coloured).find("\x1b[31mNO\x1b[0m"), std::string::npos);
 }
 
+TEST(PlanText, IsTheChangesUnderAHeading)
+{
+    Bench bench;
+    static_cast<void>(bench.host.add(evo_plus()));
+    EXPECT_EQ(plan_text(bench.round(), true), "SIMULATED drives, profile balanced on AC\n" + changes_text(bench.round()));
+    EXPECT_TRUE(changes_text(bench.round()).starts_with("NAME "));
+    EXPECT_EQ(changes_text(Round{}), "nothing to change\n");
+}
+
 TEST(StatusText, OfAMachineWithoutDrivesSaysSo)
 {
     Bench bench;

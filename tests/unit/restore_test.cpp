@@ -264,6 +264,51 @@ TEST(ADamagedLedger, IsLeftAlone)
     EXPECT_EQ(place.read("originals.json"), "{\"schema\":1,\"entr");
 }
 
+TEST(AFullRun, DoesNotKeepAnyDriveFromItsOriginal)
+{
+    Bench bench;
+    SimulatedController& other = bench.simulated.add(evo_plus());
+    const auto ledger = bench.open_ledger();
+    for (const char* name : {"nvme0", "nvme1"})
+        static_cast<void>(reconcile(bench.host, name, circumstances(bench.simulated), *ledger));
+    std::filesystem::create_directory(bench.place / "originals.json.new");
+    EXPECT_EQ(results(restore(bench.host, *ledger)), (std::vector{Result::put_back, Result::put_back}));
+    EXPECT_EQ(bench.drive.tolerance, us(100000));
+    EXPECT_EQ(other.tolerance, us(100000));
+    EXPECT_TRUE(bench.open_ledger()->snapshot().entries.empty());
+}
+
+TEST(AFullRun, TellsWhatIsBackAndStillOnRecord)
+{
+    Bench bench;
+    SimulatedController& other = bench.simulated.add(evo_plus());
+    const auto ledger = bench.open_ledger();
+    for (const char* name : {"nvme0", "nvme1"})
+        static_cast<void>(reconcile(bench.host, name, circumstances(bench.simulated), *ledger));
+    bench.drive.faults["get-feature"] = refusal_of(RefusalKind::timed_out);
+    std::filesystem::create_directory(bench.place / "originals.json.new");
+    const auto all = restore(bench.host, *ledger);
+    EXPECT_EQ(results(all), (std::vector{Result::failed, Result::not_forgotten}));
+    EXPECT_EQ(not_put_back(all), std::vector{bench.drive.id});
+    EXPECT_EQ(other.tolerance, us(100000));
+    EXPECT_EQ(bench.open_ledger()->snapshot().entries.size(), 2U) << "the sick one's original must not be lost";
+}
+
+TEST(AFullRun, LeavesADriveAloneUntilThereIsRoom)
+{
+    Bench bench;
+    const auto ledger = bench.open_ledger();
+    std::filesystem::create_directory(bench.place / "originals.json.new");
+    const Outcome outcome = reconcile(bench.host, "nvme0", circumstances(bench.simulated), *ledger);
+    ASSERT_TRUE(outcome.error);
+    EXPECT_EQ(outcome.error->kind, RefusalKind::try_later);
+    EXPECT_TRUE(bench.host.writes.empty());
+    EXPECT_TRUE(restore(bench.host, *ledger).empty());
+    std::filesystem::remove(bench.place / "originals.json.new");
+    EXPECT_TRUE(reconcile(bench.host, "nvme0", circumstances(bench.simulated), *ledger).in_order());
+    EXPECT_EQ(bench.drive.tolerance, us(25000));
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // At every step.
 

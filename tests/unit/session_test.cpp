@@ -332,13 +332,28 @@ TEST(GoingDeeper, IsOnTrialAlsoWhenTheValueIsStillThereFromAnEarlierStart)
 {
     DeepService s;
     EXPECT_TRUE(s.reconcile().verdict.verified());
-    ASSERT_TRUE(s.store->end_trials()); // on_exit = "keep", or a drive that could not be restored
+    ASSERT_TRUE(s.store->end_trials()); // on_exit = "keep"
     s.start(false);
     static_cast<void>(s.writes());
     EXPECT_TRUE(s.reconcile().verdict.verified());
     EXPECT_EQ(s.writes(), Writes{}) << "there is nothing to write";
     s.start();
     EXPECT_TRUE(s.store->tripped(s.drive->id)) << "the machine went down while the drive was deeper than at boot";
+}
+
+TEST(GoingDeeper, StaysOnTrialWhenAStopCouldNotPutTheDriveBack)
+{
+    for (const bool answers : {true, false}) {
+        DeepService s;
+        EXPECT_TRUE(s.reconcile().verdict.verified());
+        if (!answers)
+            s.drive->faults["get-feature"] = refusal_of(RefusalKind::timed_out);
+        const auto all = restore(s.host, s.ledger);
+        EXPECT_EQ(not_put_back(all), answers ? std::vector<ControllerId>{} : std::vector{s.drive->id});
+        ASSERT_TRUE(s.store->end_trials(not_put_back(all)));
+        s.start();
+        EXPECT_EQ(s.store->tripped(s.drive->id).has_value(), !answers);
+    }
 }
 
 TEST(GoingDeeper, EndsWithATrip)
