@@ -68,12 +68,14 @@ private:
     void look_again(Object& object, Milliseconds delay);
     void dropped_out(Object& object);
     void mark_all_dirty();
+    void catch_up_later();
 
     Surroundings in_;
     Circumstance now_;
     std::map<std::string, std::unique_ptr<Object>> objects_;
     std::map<ControllerId, DropOuts> drop_outs_; ///< outlives the objects, since a drop-out ends one
     EventLoop::Source soon_;
+    EventLoop::Source catch_up_;
     std::uint64_t next_incarnation_ = 0;
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;
