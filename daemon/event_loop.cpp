@@ -72,10 +72,12 @@ EventLoop::~EventLoop()
     sd_event_unref(event_);
 }
 
-EventLoop::Source EventLoop::on_readable(int descriptor, Callback callback)
+EventLoop::Source EventLoop::on_readable(int descriptor, Callback callback, Rank rank)
 {
     sd_event_source* source = nullptr;
     check(sd_event_add_io(event_, &source, descriptor, EPOLLIN, on_io, nullptr), "sd_event_add_io");
+    if (rank == Rank::first)
+        check(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT), "sd_event_source_set_priority");
     return own(source, std::move(callback));
 }
 

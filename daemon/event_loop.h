@@ -29,7 +29,11 @@ public:
     EventLoop(EventLoop&&) = delete;
     EventLoop& operator=(EventLoop&&) = delete;
 
-    [[nodiscard]] Source on_readable(int descriptor, Callback callback);
+    enum class Rank {
+        first, ///< before everything that has happened at the same time
+        usual,
+    };
+    [[nodiscard]] Source on_readable(int descriptor, Callback callback, Rank rank = Rank::usual);
     /// The signal must be blocked in every thread; main does so before anything starts one.
     [[nodiscard]] Source on_signal(int signal, Callback callback);
     /// Once, after at least that long. Time in suspend does not count.

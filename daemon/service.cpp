@@ -82,7 +82,8 @@ private:
             publisher_.say(LogLevel::warning, Happening::trouble, watch.error().text());
         resume_timer_ = make_resume_timer();
         if (resume_timer_)
-            sources_.push_back(loop_.on_readable(resume_timer_.get(), [this] { clock_was_set(); }));
+            sources_.push_back(loop_.on_readable(
+                resume_timer_.get(), [this] { clock_was_set(); }, EventLoop::Rank::first));
     }
 
     void subscribe(UeventMonitor::Group group, std::optional<UeventMonitor>& monitor)

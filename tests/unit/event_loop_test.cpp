@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "event_loop.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <fcntl.h>
@@ -52,6 +53,37 @@ TEST(TheEventLoop, KeepsTheOrderOfOneThread)
     EXPECT_EQ(loop.run(), 0);
     ASSERT_EQ(order.size(), 100U);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(TheEventLoop, RunsFirstWhatRanksFirstOfThingsThatHappenedTogether)
+{
+    EventLoop loop;
+    std::string order;
+    std::array<int, 2> usual{}, first{};
+    ASSERT_EQ(::pipe2(usual.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    ASSERT_EQ(::pipe2(first.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    char byte = 0;
+    EventLoop::Source a = loop.on_readable(usual[0], [&] {
+        order += 'u';
+        static_cast<void>(::read(usual[0], &byte, 1));
+        if (order.size() >= 20)
+            loop.exit(0);
+        static_cast<void>(::write(usual[1], "x", 1));
+        static_cast<void>(::write(first[1], "x", 1));
+    });
+    EventLoop::Source b = loop.on_readable(
+        first[0],
+        [&] {
+            order += 'f';
+            static_cast<void>(::read(first[0], &byte, 1));
+        },
+        EventLoop::Rank::first);
+    ASSERT_EQ(::write(usual[1], "x", 1), 1);
+    ASSERT_EQ(::write(first[1], "x", 1), 1);
+    EXPECT_EQ(loop.run(), 0);
+    EXPECT_EQ(order, "fufufufufufufufufufu");
+    for (const int descriptor : {usual[0], usual[1], first[0], first[1]})
+        ::close(descriptor);
 }
 
 TEST(TheEventLoop, RunsWhatAPostedCallbackPosts)
