@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::size_t kept_workers = 2;
 constexpr std::size_t most_workers = 32;
-/// A plug that is still being wiggled.
+/// A plug that is still being wiggled, and a battery that reports all the time.
 constexpr Milliseconds power_settles{1'000};
+constexpr Milliseconds power_is_restless{3'000};
 /// udev's rules may write the same file; they are waited for, but not for ever.
 constexpr Milliseconds udev_is_late{2'000};
 /// A stop is not held up by a drive.
@@ -118,10 +119,13 @@ private:
         }
     }
 
-    /// Some batteries report all the time: one look after the first report of a burst, and the next burst gets its own.
+    /// One look once the plug rests, but no later than that while some battery does not.
     void power_may_have_changed()
     {
-        if (power_timer_)
+        const Milliseconds now = since_boot();
+        if (!power_timer_)
+            power_moved_at_ = now;
+        else if (now + power_settles > power_moved_at_ + power_is_restless)
             return;
         power_timer_ = loop_.after(power_settles, [this] {
             power_timer_.reset();
@@ -251,6 +255,7 @@ private:
     UniqueFd resume_timer_;
     std::optional<Reconciler> reconciler_;
     EventLoop::Source power_timer_;
+    Milliseconds power_moved_at_{0};                ///< first report of the burst that power_timer_ waits for the end of
     std::map<std::string, EventLoop::Source> late_; ///< connected in the kernel, udev not done yet
     std::vector<EventLoop::Source> sources_;
     OnExit on_exit_;
