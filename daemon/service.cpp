@@ -25,6 +25,7 @@ constexpr Milliseconds power_settles{1'000};
 constexpr Milliseconds power_is_restless{3'000};
 /// udev's rules may write the same file; they are waited for, but not for ever.
 constexpr Milliseconds udev_is_late{2'000};
+constexpr Milliseconds pause_between_losses_said{60'000};
 /// A stop is not held up by a drive.
 constexpr Milliseconds time_to_restore{2'000};
 constexpr Milliseconds time_to_stop{2'500};
@@ -104,10 +105,7 @@ private:
         for (;;) {
             switch (monitor.next(event)) {
             case UeventMonitor::Reading::nothing: return;
-            case UeventMonitor::Reading::overflow:
-                reconciler_->look_at_power();
-                reconciler_->enumerate();
-                continue;
+            case UeventMonitor::Reading::overflow: events_were_lost("uevents"); continue;
             case UeventMonitor::Reading::event: break;
             }
             if (event.subsystem == "power_supply")
@@ -117,6 +115,21 @@ private:
             else if (event.action == "change" && event.nvme_event == "connected")
                 connected(group, event.name);
         }
+    }
+
+    /// Whatever they told may have happened, to anything.
+    void events_were_lost(const std::string& which)
+    {
+        const Milliseconds now = since_boot();
+        const auto said = losses_said_at_.find(which);
+        if (said == losses_said_at_.end() || now - said->second >= pause_between_losses_said) {
+            losses_said_at_[which] = now;
+            publisher_.say(
+                LogLevel::warning, Happening::trouble,
+                fmt::format("{} came faster than they could be read and some were lost; everything is looked at", which));
+        }
+        reconciler_->look_at_power();
+        reconciler_->enumerate();
     }
 
     /// One look once the plug rests, but no later than that while some battery does not.
@@ -160,7 +173,7 @@ private:
         for (const std::string& name : watch_->written(overflow))
             reconciler_->written(name);
         if (overflow)
-            reconciler_->enumerate();
+            events_were_lost("writes to the drives' files");
     }
 
     void clock_was_set()
@@ -255,8 +268,9 @@ private:
     UniqueFd resume_timer_;
     std::optional<Reconciler> reconciler_;
     EventLoop::Source power_timer_;
-    Milliseconds power_moved_at_{0};                ///< first report of the burst that power_timer_ waits for the end of
-    std::map<std::string, EventLoop::Source> late_; ///< connected in the kernel, udev not done yet
+    Milliseconds power_moved_at_{0};                     ///< first report of the burst that power_timer_ waits for the end of
+    std::map<std::string, Milliseconds> losses_said_at_; ///< by what was lost
+    std::map<std::string, EventLoop::Source> late_;      ///< connected in the kernel, udev not done yet
     std::vector<EventLoop::Source> sources_;
     OnExit on_exit_;
     bool may_write_;
