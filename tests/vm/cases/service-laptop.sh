@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A laptop's day. The plug is pulled, and the drive gets the bound for the battery once the plug has settled; so it does when it is
-# put back. A plug that is wiggled ten times in two seconds, as a docking station does it, makes one Set Features, or none where it
-# ends as it began. The configuration is replaced forty times by one or the other of two versions, each followed by SIGHUP, while
-# somebody reads the drive: no version is ever read by half, and the last one counts. A faulty one after that keeps the running
-# configuration, and says so.
+# A laptop's day. The plug is pulled, and the drive gets the bound for the battery once the plug has settled; so it does when it
+# is put back. A plug that is wiggled ten times in two seconds, as a docking station does it, makes one Set Features, or none
+# where it ends as it began. The configuration is replaced forty times by one or the other of two versions, each followed by
+# SIGHUP, while somebody reads the drive: no version is ever read by half, and the last one counts. A faulty one after that keeps
+# the running configuration, and says so.
 #: drives samsung-990-evo-plus-4tb
 #: modules test_power
 evo=samsung-990-evo-plus-4tb
@@ -74,7 +74,8 @@ bound 5ms
 check "and the one after it" wait_for 10 "[ \"\$(tolerance $evo)\" = 5000 ]"
 kill $reader
 wait $reader 2>/dev/null
-check "somebody read the drive all the time, without an error" expect "count('$evo', 'read') > 100" "not os.path.exists('/tmp/reads')"
+check "somebody read the drive all the time, without an error" expect \
+	"count('$evo', 'read') > 100" "not os.path.exists('/tmp/reads')"
 check "no version was read by half" equal "$(said 'nvmepolicyd.toml:')" 0
 check "they were read" test "$(said 'the configuration was read again')" -ge 2
 status

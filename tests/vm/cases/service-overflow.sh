@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Events that are lost. The service stands still while the kernel sends more uevents than its socket holds, which /proc/net/netlink
-# tells; after that a drive leaves, another one takes its name, and a third leaves too. It stands still again while two files are written
-# more often than inotify's queue holds; after that somebody writes a third one. Each time it says that events were lost, looks at
-# everything, and finds what it was not told.
+# Events that are lost. The service stands still while the kernel sends more uevents than its socket holds, which
+# /proc/net/netlink tells; after that a drive leaves, another one takes its name, and a third leaves too. It stands still again
+# while two files are written more often than inotify's queue holds; after that somebody writes a third one. Each time it says
+# that events were lost, looks at everything, and finds what it was not told.
 #: drives samsung-990-evo-plus-4tb samsung-970-evo-plus-2tb
 #: late kingston-kc3000-4tb
 #: time 240
@@ -60,7 +60,8 @@ kill -CONT $service
 check "it says that uevents were lost" wait_for 20 "grep -q 'uevents came faster than they could be read' /tmp/service.log"
 check "the one that has come is served" wait_for 20 "[ \"\$(tolerance $third)\" = 25000 ]"
 check "under the name that it has now" contains "${names% *}: KINGSTON" /tmp/service.log
-check "the one that has left is known to have left" wait_for 20 "grep -q '${names#* }: left (Samsung SSD 970 EVO Plus' /tmp/service.log"
+check "the one that has left is known to have left" wait_for 20 \
+	"grep -q '${names#* }: left (Samsung SSD 970 EVO Plus' /tmp/service.log"
 status
 check "verified" expect "apst('$third')['verified'] is True" "table('$third') == predicted('$third', 25000)"
 check "once is enough" equal "$(grep -c 'uevents came faster' /tmp/service.log)" 1
@@ -74,7 +75,8 @@ check "more writes than inotify's queue holds" storm writes "$(directory $evo)/$
 cat /tmp/check.out
 set_tolerance $third 60000
 kill -CONT $service
-check "it says that writes were lost" wait_for 20 "grep -q \"writes to the drives' files came faster than they could be read\" /tmp/service.log"
+check "it says that writes were lost" wait_for 20 \
+	"grep -q \"writes to the drives' files came faster than they could be read\" /tmp/service.log"
 check "the foreign value is noticed" wait_for 20 \
 	"grep -q '$(name $third): somebody else set the latency tolerance to 60000, ours was 25000' /tmp/service.log"
 check "the two are as they were" equal "$(tolerance $evo) $(tolerance $other)" "25000 25000"
