@@ -105,7 +105,9 @@ private:
         for (;;) {
             switch (monitor.next(event)) {
             case UeventMonitor::Reading::nothing: return;
-            case UeventMonitor::Reading::overflow: events_were_lost("uevents"); continue;
+            case UeventMonitor::Reading::overflow:
+                events_were_lost(group == UeventMonitor::Group::kernel ? "uevents" : "udev's events");
+                continue;
             case UeventMonitor::Reading::event: break;
             }
             if (event.subsystem == "power_supply")
