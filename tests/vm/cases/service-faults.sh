@@ -116,9 +116,10 @@ for step in $steps; do
 	check "kill at $step: --restore finds the originals" equal \
 		"$code $(for s in $steps; do tolerance "$(drive_of $s)"; done | paste -s -d ' ')" \
 		"0 100000 100000 100000 100000"
+	restored=$(tolerance "$drive")
 	start_service
 	lines=0
-	cell kill $step "restored $(tolerance "$drive"), started again"
+	cell kill $step "restored $restored, started again"
 done
 all_verified kill
 check "no process is left behind" wait_for 10 '! pidof nvmepolicy-device'
