@@ -33,7 +33,7 @@ new_wish() {		# a value that no drive has yet
 	lines=$(wc -l </tmp/service.log)
 	reload
 }
-all_hit() { expect "all(rule['hits'] for rule in ask('state')['faults'])" >/dev/null 2>&1; }
+all_hit() { expect "ask('state')['faults']" "all(rule['hits'] for rule in ask('state')['faults'])" >/dev/null 2>&1; }
 said_of() { tail -n "+$((lines + 1))" /tmp/service.log | grep "$(name "$1"):"; }	# SLUG: since the last wish
 is_right() {		# SLUG: value and table, and the service has seen it
 	said_of "$1" | tail -n 1 | grep -q 'the drive holds the predicted table' && [ "$(tolerance "$1")" = $bound ] &&
@@ -45,11 +45,10 @@ anew() {		# a new log, so that no line of this round is one too many
 	lines=0
 	for _step in $steps; do check "$_step: served" wait_for 15 "is_right $(drive_of $_step)"; done
 }
-cell() {		# KIND STEP [TEXT]: waits for the end state, and writes a line of the table
+cell() {		# KIND STEP [TEXT]: waits for the end state, and writes a line of the table; one after the other
 	_drive=$(drive_of "$2")
-	_from=$(now_ms)
 	check "$1 at $2: ends with the policy's value and its table" wait_for 20 "is_right $_drive"
-	_took=$(($(now_ms) - _from))
+	_took=$(($(now_ms) - over))
 	printf '%-10s %-8s %6s ms  %s\n' "$1" "$2" $_took \
 		"${3:-$(said_of "$_drive" | sed -e 's/^nvmepolicyd: nvme[0-9]*: //' -e 's/ (profile [^;]*;/,/' | paste -s -d '|')}" \
 		>>/tmp/table
@@ -69,6 +68,7 @@ together() {		# KIND WHAT: at all steps at once
 	check "$1: all have met their fault" wait_for 40 all_hit
 	sleep 1					# for the first words about it
 	clear_faults
+	over=$(now_ms)
 	for step in $steps; do
 		[ "$1 $step" = "refused write" ] && drive_that_refuses "$(drive_of write)"
 		cell "$1" $step
@@ -79,8 +79,9 @@ drive_that_refuses() {	# SLUG
 	sleep 3
 	check "refused at write: it says so" contains "$(name "$1"): .*repair.*it refused the table" /tmp/service.log
 	check "refused at write: it was tried, repaired once, and no more" expect \
-		 "len(programmed('$1')) == 3" "table('$1') != predicted('$1', $bound)"
+		"len(programmed('$1')) == 3" "table('$1') != predicted('$1', $bound)"
 	reload
+	over=$(now_ms)
 }
 
 configure </dev/null
@@ -99,6 +100,7 @@ for step in $steps; do
 	clear_faults
 	wait_for 10 "! directory $drive"
 	connect_late "$drive"
+	over=$(now_ms)
 	cell disconnect $step
 done
 all_verified disconnect
@@ -117,6 +119,7 @@ for step in $steps; do
 		"$code $(for s in $steps; do tolerance "$(drive_of $s)"; done | paste -s -d ' ')" \
 		"0 100000 100000 100000 100000"
 	restored=$(tolerance "$drive")
+	over=$(now_ms)
 	start_service
 	lines=0
 	cell kill $step "restored $restored, started again"
@@ -124,5 +127,5 @@ done
 all_verified kill
 check "no process is left behind" wait_for 10 '! pidof nvmepolicy-device'
 
-echo "kind       step     until right  what was said"
+echo "kind       step     seen right  what was said"
 cat /tmp/table
