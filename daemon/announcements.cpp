@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "announcements.h"
 
+#include <fmt/format.h>
+
 namespace nvmepolicy {
 namespace {
 
-/// A plug that is still being wiggled.
+/// A plug that is still being wiggled, and a battery that reports all the time.
 constexpr Milliseconds power_settles{1'000};
+constexpr Milliseconds power_is_restless{3'000};
+constexpr Milliseconds pause_between_losses_said{60'000};
 /// udev's rules may write the same file; they are waited for, but not for ever.
 constexpr Milliseconds udev_is_late{2'000};
 
@@ -27,8 +31,16 @@ void Announcements::event(UeventMonitor::Group group, const Uevent& event)
         connected(group, event.name);
 }
 
-void Announcements::events_lost()
+void Announcements::events_lost(const std::string& which)
 {
+    const Milliseconds now = loop_.since_boot();
+    const auto said = losses_said_at_.find(which);
+    if (said == losses_said_at_.end() || now - said->second >= pause_between_losses_said) {
+        losses_said_at_[which] = now;
+        publisher_.say(
+            LogLevel::warning, Happening::trouble,
+            fmt::format("{} came faster than they could be read and some were lost; everything is looked at", which));
+    }
     reconciler_.look_at_power();
     reconciler_.enumerate();
 }
@@ -38,7 +50,7 @@ void Announcements::written(const std::vector<std::string>& controllers, bool ov
     for (const std::string& name : controllers)
         reconciler_.written(name);
     if (overflow)
-        reconciler_.enumerate();
+        events_lost("writes to the drives' files");
 }
 
 void Announcements::clock_was_set()
@@ -46,10 +58,13 @@ void Announcements::clock_was_set()
     reconciler_.resumed();
 }
 
-/// Some batteries report all the time: one look after the first report of a burst, and the next burst gets its own.
+/// One look once the plug rests, but no later than that while some battery does not.
 void Announcements::power_may_have_changed()
 {
-    if (power_timer_)
+    const Milliseconds now = loop_.since_boot();
+    if (!power_timer_)
+        power_moved_at_ = now;
+    else if (now + power_settles > power_moved_at_ + power_is_restless)
         return;
     power_timer_ = loop_.after(power_settles, [this] {
         power_timer_.reset();

@@ -2,6 +2,7 @@
 #include "publish.h"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace nvmepolicy {
 namespace {
@@ -58,12 +59,34 @@ void Publisher::line(Said& said, Milliseconds now, const std::string& name, Jour
     }
     if (++said.lines_in_window > most_lines_in_window) {
         ++said.suppressed;
+        said.newest_suppressed = std::move(line);
         return;
     }
+    said.newest_suppressed.reset();
     if (said.suppressed > 0)
         line.text += fmt::format(" ({} lines about it were left out)", std::exchange(said.suppressed, 0));
     line.fields.emplace_back("NVME_CONTROLLER", name);
     journal_.say(line);
+}
+
+std::optional<Milliseconds> Publisher::due() const
+{
+    std::optional<Milliseconds> earliest;
+    for (const auto& [name, said] : said_)
+        if (said.newest_suppressed && (!earliest || said.window + window < *earliest))
+            earliest = said.window + window;
+    return earliest;
+}
+
+void Publisher::catch_up(Milliseconds now)
+{
+    for (auto& [name, said] : said_) {
+        if (!said.newest_suppressed || now - said.window < window)
+            continue;
+        --said.suppressed;
+        JournalLine newest = *std::exchange(said.newest_suppressed, std::nullopt);
+        line(said, now, name, std::move(newest));
+    }
 }
 
 void Publisher::outcome(const Outcome& o, Milliseconds now)
@@ -129,7 +152,12 @@ void Publisher::left(const std::string& name, Milliseconds now)
     if (!said.identity.empty()) // Else nobody was told that it was there.
         line(said, now, name, about(LogLevel::info, Happening::left, fmt::format("{}: left ({})", name, said.identity)));
     // Whoever comes and goes all the time under this name is not told of all the time.
-    said = Said{.window = said.window, .lines_in_window = said.lines_in_window, .suppressed = said.suppressed};
+    Said kept;
+    kept.window = said.window;
+    kept.lines_in_window = said.lines_in_window;
+    kept.suppressed = said.suppressed;
+    kept.newest_suppressed = std::move(said.newest_suppressed);
+    said = std::move(kept);
 }
 
 void Publisher::stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "journal.h"
@@ -19,6 +20,10 @@ public:
     void left(const std::string& name, Milliseconds now);
     void stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now);
     void breaker(const std::string& name, const std::string& reason, Milliseconds now);
+    /// When the last of what was left out may be said; none: nothing was left out.
+    [[nodiscard]] std::optional<Milliseconds> due() const;
+    /// Says it, of every controller whose minute is over: what was said last must not be what was true before.
+    void catch_up(Milliseconds now);
     /// Something about the service itself.
     void say(LogLevel level, Happening happening, std::string text) const;
 
@@ -33,6 +38,7 @@ private:
         Milliseconds window{0};
         int lines_in_window = 0;
         int suppressed = 0;
+        std::optional<JournalLine> newest_suppressed;
     };
     void line(Said& said, Milliseconds now, const std::string& name, JournalLine line);
 

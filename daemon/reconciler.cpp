@@ -283,8 +283,10 @@ void Reconciler::start(Object& o)
     o.retry.reset();
     if (in_.watch)
         in_.watch->watch(o.name); // before the look, or a write slips in between
-    o.stuck =
-        in_.loop.after(stuck_after, [this, name = o.name] { in_.publisher.stuck(name, stuck_after, in_.loop.since_boot()); });
+    o.stuck = in_.loop.after(stuck_after, [this, name = o.name] {
+        in_.publisher.stuck(name, stuck_after, in_.loop.since_boot());
+        catch_up_later();
+    });
     o.claiming = std::exchange(o.claim, false);
     Session session{&in_.breaker, o.memory, in_.loop.since_boot(), wishes_.get(), *wishes_, o.claiming};
     in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = wishes_, session]() mutable {
@@ -319,6 +321,7 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
         return;
     }
     in_.publisher.outcome(outcome, in_.loop.since_boot());
+    catch_up_later();
     const bool judged = outcome.controller && outcome.controller->tolerance && !outcome.error && !passes(outcome);
     if (!judged)
         o.claim = o.claim || o.claiming; // It could not come to a write.
@@ -343,6 +346,18 @@ void Reconciler::look_again(Object& o, Milliseconds delay)
             return;
         found->second->retry.reset();
         schedule(*found->second);
+    });
+}
+
+void Reconciler::catch_up_later()
+{
+    const auto due = in_.publisher.due();
+    if (!due || catch_up_)
+        return;
+    catch_up_ = in_.loop.after(std::max(*due - in_.loop.since_boot(), Milliseconds{0}), [this] {
+        catch_up_.reset();
+        in_.publisher.catch_up(in_.loop.since_boot());
+        catch_up_later();
     });
 }
 

@@ -77,12 +77,14 @@ private:
     void dropped_out(Object& object);
     [[nodiscard]] bool just_resumed(Milliseconds now);
     void mark_all_dirty();
+    void catch_up_later();
 
     Surroundings in_;
     Circumstance now_;
     std::map<std::string, std::unique_ptr<Object>> objects_;
     std::map<ControllerId, DropOuts> drop_outs_; ///< outlives the objects, since a drop-out ends one
     Loop::Source soon_;
+    Loop::Source catch_up_;
     std::uint64_t next_incarnation_ = 0;
     std::uint64_t power_readings_ = 0;
     std::uint64_t power_reading_applied_ = 0;

@@ -55,7 +55,7 @@ public:
         reconciler_.emplace(Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker,
                                                      watch_ ? &*watch_ : nullptr, publisher_},
                             std::move(policy));
-        announcements_.emplace(loop_, *reconciler_, udev_runs);
+        announcements_.emplace(loop_, *reconciler_, publisher_, udev_runs);
         for (const auto& [group, monitor] :
              {std::pair{UeventMonitor::Group::kernel, &kernel_events_}, std::pair{UeventMonitor::Group::udev, &udev_events_}})
             if (*monitor)
@@ -109,7 +109,9 @@ private:
         for (;;) {
             switch (monitor.next(event)) {
             case UeventMonitor::Reading::nothing: return;
-            case UeventMonitor::Reading::overflow: announcements_->events_lost(); break;
+            case UeventMonitor::Reading::overflow:
+                announcements_->events_lost(group == UeventMonitor::Group::kernel ? "uevents" : "udev's events");
+                break;
             case UeventMonitor::Reading::event: announcements_->event(group, event); break;
             }
         }

@@ -38,7 +38,7 @@ Process::Process(const Machine& machine, Policy policy)
     std::optional<Refusal> complaint;
     breaker_ = BreakerStore::open(state_directory, runtime_directory, complaint, in_.storage);
     reconciler_.emplace(Reconciler::Surroundings{loop_, workers_, host_, *ledger_, *breaker_, this, publisher_}, policy_);
-    announcements_.emplace(loop_, *reconciler_, [this] { return in_.udev_runs; });
+    announcements_.emplace(loop_, *reconciler_, publisher_, [this] { return in_.udev_runs; });
     announcements_->hears(UeventMonitor::Group::kernel);
     announcements_->hears(UeventMonitor::Group::udev);
     reconciler_->look_at_power();
@@ -99,7 +99,7 @@ void Process::deliver(UeventMonitor::Group group, Channel& channel)
     const char* const name = group == UeventMonitor::Group::kernel ? "kernel" : "udev";
     if (std::exchange(channel.lost, false)) {
         in_.trace.say(in_.scheduler.now(), "loop: {} events were lost", name);
-        return announcements_->events_lost();
+        return announcements_->events_lost(name);
     }
     const Uevent event = channel.events.front();
     channel.events.pop_front();

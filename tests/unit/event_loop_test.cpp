@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "event_loop.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <fcntl.h>

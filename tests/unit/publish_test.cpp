@@ -66,6 +66,42 @@ TEST(ThePublisher, TellsThreeThousandChangesInTenLinesAMinute)
     EXPECT_EQ(s.log.count("(2991 lines about it were left out)"), 1) << s.log.lines().back();
 }
 
+TEST(ThePublisher, SaysTheLastOfWhatWasLeftOutWhenTheMinuteIsOver)
+{
+    Stage s;
+    const Outcome change = s.reconcile();
+    for (int i = 0; i < 12; ++i)
+        s.publisher.outcome(change, noon);
+    EXPECT_EQ(s.log.lines().size(), 10U) << "an introduction and nine changes";
+    EXPECT_EQ(s.publisher.due(), noon + Milliseconds{60'000});
+    s.publisher.catch_up(noon + Milliseconds{59'999});
+    EXPECT_EQ(s.log.lines().size(), 10U);
+    s.publisher.catch_up(noon + Milliseconds{60'000});
+    ASSERT_EQ(s.log.lines().size(), 11U);
+    EXPECT_NE(s.log.lines()[10].find("latency tolerance 100000 -> 25000"), std::string::npos);
+    EXPECT_NE(s.log.lines()[10].find("(2 lines about it were left out)"), std::string::npos) << s.log.lines()[10];
+    EXPECT_EQ(s.publisher.due(), std::nullopt);
+    s.publisher.catch_up(noon + Milliseconds{200'000});
+    EXPECT_EQ(s.log.lines().size(), 11U);
+}
+
+TEST(ThePublisher, HasNothingToCatchUpWithOnceALaterLineWasSaid)
+{
+    Stage s;
+    const Outcome change = s.reconcile();
+    for (int i = 0; i < 12; ++i)
+        s.publisher.outcome(change, noon);
+    s.publisher.outcome(change, noon + Milliseconds{61'000});
+    EXPECT_EQ(s.log.lines().size(), 11U);
+    EXPECT_EQ(s.publisher.due(), std::nullopt);
+    for (int i = 0; i < 12; ++i)
+        s.publisher.outcome(change, noon + Milliseconds{62'000});
+    s.publisher.left("nvme0", noon + Milliseconds{62'000});
+    s.publisher.catch_up(noon + Milliseconds{122'000});
+    EXPECT_NE(s.log.lines().back().find("nvme0: left"), std::string::npos) << s.log.lines().back();
+    EXPECT_EQ(s.publisher.due(), std::nullopt) << "it has left, and that was said";
+}
+
 TEST(ThePublisher, HasALimitForEachControllerAndNotForAll)
 {
     Stage s;

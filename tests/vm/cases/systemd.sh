@@ -70,6 +70,8 @@ systemctl daemon-reload
 check "the drive that was there is served" wait_for 20 "[ \"\$(tolerance $evo)\" = 25000 ]"
 connect_late $other
 check "a drive that is plugged in is served" wait_for 20 "[ \"\$(tolerance $other)\" = 25000 ]"
+echo "the journal of the hot-plug, in seconds since boot:"
+journalctl --quiet --no-hostname -o short-monotonic _TRANSPORT=kernel + NVME_CONTROLLER="$(name $other)" | grep "$(name $other): "
 status
 check "both are verified" expect "[apst(s)['verified'] for s in ('$evo', '$other')] == [True, True]" \
 	"table('$evo') == predicted('$evo', 25000)" "table('$other') == predicted('$other', 25000)"

@@ -7,6 +7,8 @@ The expressions see:
     expected(SLUG, T)     that part of the drive file, with "deepest_state"
     programmed(SLUG)      every Set Features 0Ch that the drive has got, in order: {"apste", "entries", "status", …}
     count(SLUG, NAME)     how often a command came, e.g. "get_features_0ch"
+    hot_plug(SLUG)        [(ms, command)]: the commands of a look and a write since its I/O queue was connected, the last
+                          thing before `connected`
     wakes(SLUG)           every wake: {"state", "us", …}
     status()              /tmp/status.json; controller(SLUG), apst(SLUG), over_pcie(): parts of it
     text(FILE)            the content of a file
@@ -60,6 +62,16 @@ def programmed(slug):
 
 def count(slug, name):
     return drive(slug)["counts"].get(name, 0)
+
+
+def hot_plug(slug):
+    """The driver's own commands are other ones, or came before."""
+    names = {("identify", 1): "Identify Controller", ("get_features", 0x0c): "Get Features 0Ch",
+             ("set_features", 0x0c): "Set Features 0Ch"}
+    log = [e for e in ask("log") if e.get("drive") == slug]
+    began = max(i for i, e in enumerate(log) if e.get("op") == "connect" and e["qid"] > 0)
+    steps = [(e["t"], names.get((e.get("op"), e.get("cns", e.get("fid"))))) for e in log[began:]]
+    return [((t - steps[0][0]) * 1000, command) for t, command in steps if command]
 
 
 def wakes(slug):

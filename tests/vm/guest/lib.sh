@@ -27,7 +27,9 @@ contains() { grep -q -i -e "$1" "$2" || { echo "no '$1' in:"; cat "$2"; return 1
 conclude() {		# a case without a check has proven nothing
 	[ -s /tmp/checked ] || { echo "no check was made"; return 1; }
 	echo "$(wc -l </tmp/checked) checks, $(cat /tmp/failures) failed"
-	[ "$(cat /tmp/failures)" = 0 ]
+	[ "$(cat /tmp/failures)" = 0 ] && return
+	[ ! -e /tmp/service.log ] || { echo "---- end of the service's log"; tail -n 40 /tmp/service.log; }
+	return 1
 }
 wait_for() {		# SECONDS CONDITION
 	_left=$(($1 * 10))

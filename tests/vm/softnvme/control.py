@@ -11,6 +11,10 @@ or its last part) to touch that drive only.
     {"do": "set_apst_table", "apste": 0, "entries": [{"state": 0, "raw": "0x6418"}]}
                                                          behind the kernel's back, as firmware may
     {"do": "set_feature", "fid": 6, "value": 1}          the same for a plain feature
+    {"do": "firmware", "firmware": "2.0", "like": NAME, "apsta": 0}
+                                                         new firmware: another revision, the power states of another drive
+                                                         of the scenario, APST or none; what is left out stays. The drive
+                                                         says so at once, and sleeps by it from the next reset on
     {"do": "reset_counts"}                               counters, wake log and log start anew
     {"do": "mark", "text": …}                            a line in the log
     {"do": "quit"}
@@ -57,6 +61,12 @@ def do(server, command):
         for controller in controllers:
             controller.features[command["fid"]] = command["value"]
             controller.note(ev="set_feature", fid=command["fid"])
+    elif what == "firmware":
+        like = [d for d in server.drives if "like" in command and d.is_called(command["like"])]
+        if "like" in command and not like:
+            return {"ok": False, "error": "no such drive"}
+        for drive in drives:
+            drive.activate(command.get("firmware"), like[0] if like else None, command.get("apsta"))
     elif what == "reset_counts":
         for controller in controllers:
             controller.counts.clear()

@@ -130,7 +130,7 @@ class Controller:
             self.sleep.program(bool(value & 1), data)
             return OK, 0
         if feature == FEATURE_POWER:
-            if (value & 0x1f) >= len(self.drive.states):
+            if (value & 0x1f) >= len(self.sleep.states):
                 return INVALID_FIELD | DNR, 0
             self.sleep.select(value & 0x1f)
             return OK, 0

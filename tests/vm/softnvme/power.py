@@ -91,6 +91,7 @@ class Sleep:
 
     def inherit_history(self, other):
         self.residency, self.wakes, self.wake_log = other.residency, other.wakes, other.wake_log
+        self.residency += [0.0] * (len(self.states) - len(self.residency))     # new firmware may have more states
 
     def _account(self, until):
         if until > self.accounted:

@@ -46,6 +46,15 @@ class Drive:
         self.refuse = None                  # new connections: "tcp" closes them, "dnr" rejects Connect for good
         self.controller = None              # the newest one
 
+    def activate(self, firmware, like, apsta):
+        """New firmware: what is None stays as it is."""
+        if firmware is not None:
+            self.firmware = firmware
+        if like:
+            self.states, self.npss, self.apsta = like.states, like.npss, like.apsta
+        if apsta is not None:
+            self.apsta = apsta
+
     def is_called(self, name):
         """True for the whole NQN or its last part."""
         return name in (self.nqn, self.nqn.rpartition(":")[2])
