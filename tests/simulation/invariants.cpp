@@ -109,14 +109,20 @@ void Invariants::requested(const SimulatedController& c, const std::string& requ
 
 void Invariants::check_write(const SimulatedController& c, const LatencyTolerance& value)
 {
-    check_records(c, value);
+    const auto file = storage_.files.find(ledger_file);
+    const auto ledger = file == storage_.files.end() ? Result<Ledger>(Ledger{}) : parse_ledger(ledger_file, file->second);
+    const LedgerEntry* const entry = ledger ? ledger->find(c.id) : nullptr;
+    const bool known = entry && (entry->is_ours(value) || (caller_.restores && value == entry->original()));
+    if (!known || entry->object != c.object)
+        return break_with("in the ledger before it is written", fmt::format("{}: {}", c.name, value.kernel_text()));
     if (caller_.restores)
         return check_restoring(c, value);
     check_bound(c, value);
+    check_trial(c, *entry, value);
     const History& h = histories_[c.object];
-    const bool theirs_stays = caller_.policy->apst.on_conflict.value == OnConflict::yield && !h.ours.empty() && !h.last_by_us
+    const bool theirs_stays = caller_.policy->apst.on_conflict.value == OnConflict::yield && entry->ours && !h.last_by_us
                               && h.foreign_seen && h.foreign_at > caller_.claims_until && !c.tolerance.is_automatic()
-                              && !h.ours.contains(c.tolerance.kernel_text()) && !c.tolerance.same_effect(value);
+                              && !entry->is_ours(c.tolerance) && !c.tolerance.same_effect(value);
     if (theirs_stays)
         break_with("somebody else's value stays",
                    fmt::format("{}: {} is written over {}", c.name, value.kernel_text(), c.tolerance.kernel_text()));
@@ -125,8 +131,8 @@ void Invariants::check_write(const SimulatedController& c, const LatencyToleranc
 void Invariants::check_bound(const SimulatedController& c, const LatencyTolerance& value)
 {
     const Milliseconds now = kernel_.time().now();
-    if (histories_[c.object].firmware_at >= histories_[c.object].asked_at)
-        return; // It is another drive by now, which it has not been asked about.
+    if (is_another_drive(c))
+        return;
     const Profile& profile = caller_.policy->profiles.at(caller_.policy->daemon.profile.value);
     const bool battery = kernel_.machine.power_source == PowerSource::battery;
     const bool settled = now - power_changed_at_ > power_is_known_after;
@@ -150,25 +156,23 @@ void Invariants::check_bound(const SimulatedController& c, const LatencyToleranc
                        fmt::format("{}: {} although default_ps_max_latency_us={}", c.name, value.kernel_text(), parameter));
 }
 
-void Invariants::check_records(const SimulatedController& c, const LatencyTolerance& value)
+void Invariants::check_trial(const SimulatedController& c, const LedgerEntry& entry, const LatencyTolerance& value)
 {
-    const auto file = storage_.files.find(ledger_file);
-    const auto ledger = file == storage_.files.end() ? Result<Ledger>(Ledger{}) : parse_ledger(ledger_file, file->second);
-    const LedgerEntry* const entry = ledger ? ledger->find(c.id) : nullptr;
-    if (!entry || entry->object != c.object || !entry->is_ours(value)) {
-        break_with("in the ledger before it is written", fmt::format("{}: {}", c.name, value.kernel_text()));
+    if (is_another_drive(c) || !goes_deeper(value, entry.first, c.drive.power_states))
         return;
-    }
-    if (caller_.restores || !goes_deeper(value, entry->first, c.drive.power_states))
-        return;
-    if (histories_[c.object].firmware_at >= histories_[c.object].asked_at)
-        return;
-    const auto record_file = storage_.files.find(breaker_file);
-    const auto record = record_file == storage_.files.end() ? Result<BreakerRecord>(BreakerRecord{})
-                                                            : parse_breaker(breaker_file, record_file->second);
+    const auto file = storage_.files.find(breaker_file);
+    const auto record =
+        file == storage_.files.end() ? Result<BreakerRecord>(BreakerRecord{}) : parse_breaker(breaker_file, file->second);
     const auto token = storage_.files.find(std::string(runtime_directory) + "/boot");
     if (!record || token == storage_.files.end() || !record->on_trial(c.id, token->second))
         break_with("a trial is on disk before a drive goes deeper", fmt::format("{}: {}", c.name, value.kernel_text()));
+}
+
+/// It has other firmware by now, and has not been asked about it.
+bool Invariants::is_another_drive(const SimulatedController& c)
+{
+    const History& h = histories_[c.object];
+    return h.firmware_at >= h.asked_at && h.firmware_at.count() >= 0;
 }
 
 bool Invariants::may_be_put_back(const History& h, const LatencyTolerance& value) const

@@ -82,7 +82,8 @@ private:
     };
     void check_write(const SimulatedController& c, const LatencyTolerance& value);
     void check_bound(const SimulatedController& c, const LatencyTolerance& value);
-    void check_records(const SimulatedController& c, const LatencyTolerance& value);
+    void check_trial(const SimulatedController& c, const LedgerEntry& entry, const LatencyTolerance& value);
+    [[nodiscard]] bool is_another_drive(const SimulatedController& c);
     void check_restoring(const SimulatedController& c, const LatencyTolerance& value);
     [[nodiscard]] bool may_be_put_back(const History& history, const LatencyTolerance& value) const;
 

@@ -211,6 +211,7 @@ void World::new_firmware()
 {
     if (const auto c = any_controller())
         in_the_kernel("reset with new firmware", [this, c, firmware = firmwares_[dice_.below(firmwares_.size())]] {
+            invariants_.gets_firmware(*c); // at some time from now
             kernel_.reset(c, firmware);
             invariants_.gets_firmware(*c);
         });
