@@ -88,11 +88,10 @@ def main():
 
         with Service(program, drives, directory) as service:
             time.sleep(SETTLES_S)
-            memory = service.rollup()
+            memory, mappings = service.rollup(), service.mappings()
             before = service.switches()
             time.sleep(IDLE_S)
             wakeups = service.switches() - before
-            mappings = service.mappings()
 
     rows = [
         (f"READY=1 after exec, median of {STARTS}", f"{statistics.median(ready):.1f} ms"),
