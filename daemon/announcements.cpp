@@ -33,7 +33,7 @@ void Announcements::event(UeventMonitor::Group group, const Uevent& event)
 
 void Announcements::events_lost(const std::string& which)
 {
-    const Milliseconds now = loop_.since_boot();
+    const Milliseconds now = reconciler_.since_boot();
     const auto said = losses_said_at_.find(which);
     if (said == losses_said_at_.end() || now - said->second >= pause_between_losses_said) {
         losses_said_at_[which] = now;
@@ -61,7 +61,7 @@ void Announcements::clock_was_set()
 /// One look once the plug rests, but no later than that while some battery does not.
 void Announcements::power_may_have_changed()
 {
-    const Milliseconds now = loop_.since_boot();
+    const Milliseconds now = reconciler_.since_boot();
     if (!power_timer_)
         power_moved_at_ = now;
     else if (now + power_settles > power_moved_at_ + power_is_restless)

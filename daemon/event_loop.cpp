@@ -2,7 +2,6 @@
 #include "event_loop.h"
 
 #include <cerrno>
-#include <ctime>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -131,13 +130,6 @@ void EventLoop::post(Callback callback)
     }
     const std::uint64_t one = 1;
     static_cast<void>(::write(wake_, &one, sizeof one)); // Fails only when a wake-up is pending already.
-}
-
-Milliseconds EventLoop::since_boot() const
-{
-    timespec now{};
-    ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return std::chrono::duration_cast<Milliseconds>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
 void EventLoop::run_posted()

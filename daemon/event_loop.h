@@ -28,7 +28,6 @@ public:
     [[nodiscard]] Source after(Milliseconds delay, Callback callback) override;
     [[nodiscard]] Source soon(Callback callback) override;
     void post(Callback callback) override;
-    [[nodiscard]] Milliseconds since_boot() const override;
 
     /// Pings the service manager's watchdog for as long as the loop turns, where one is set.
     void serve_watchdog();

@@ -26,8 +26,6 @@ public:
     [[nodiscard]] virtual Source soon(Callback callback) = 0;
     /// From any thread: runs `callback` on the loop's.
     virtual void post(Callback callback) = 0;
-    /// Time since boot, suspend included.
-    [[nodiscard]] virtual Milliseconds since_boot() const = 0;
 };
 
 } // namespace nvmepolicy

@@ -16,12 +16,8 @@ namespace {
 
 void log_outcome(const Outcome& o, const Log& log)
 {
-    for (const Change& change : o.plan.changes) {
-        const auto& c = std::get<ToleranceChange>(change);
-        log.say(LogLevel::info, fmt::format("{}: latency tolerance {} -> {}{} ({}): {}; {}", o.name, c.from.kernel_text(),
-                                            c.through ? c.through->kernel_text() + " -> " : "", c.to.kernel_text(), c.origin,
-                                            c.reason, o.applied ? o.verdict.reason : "not applied"));
-    }
+    for (const Change& change : o.plan.changes)
+        log.say(LogLevel::info, change_text(o, std::get<ToleranceChange>(change)));
     for (const std::string& line : o.explanation)
         log.say(LogLevel::debug, o.name + ": " + line);
 }

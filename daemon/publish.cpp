@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "report/text.h"
+
 namespace nvmepolicy {
 namespace {
 
@@ -21,26 +23,9 @@ JournalLine about(LogLevel level, Happening happening, std::string text)
     return {level, happening, std::move(text), {}};
 }
 
-/// Somewhere in this look an answer did not come.
-bool timed_out(const Outcome& o)
-{
-    const auto is = [](const Refusal& refusal) { return refusal.kind == RefusalKind::timed_out; };
-    if (o.error && is(o.error.value()))
-        return true;
-    if (!o.controller)
-        return false;
-    const Controller& c = *o.controller;
-    return (!c.identify && is(c.identify.error())) || (!c.apst && is(c.apst.error()))
-           || (!c.tolerance && is(c.tolerance.error()));
-}
-
 JournalLine change_line(const Outcome& o, const ToleranceChange& c)
 {
-    const std::string result = o.error ? o.error->text() : o.verdict.reason;
-    JournalLine line =
-        about(o.in_order() ? LogLevel::info : LogLevel::warning, Happening::changed,
-              fmt::format("{}: latency tolerance {} -> {}{} ({}): {}; {}", o.name, c.from.kernel_text(),
-                          c.through ? c.through->kernel_text() + " -> " : "", c.to.kernel_text(), c.origin, c.reason, result));
+    JournalLine line = about(o.in_order() ? LogLevel::info : LogLevel::warning, Happening::changed, change_text(o, c));
     line.fields = {{"ATTRIBUTE", tolerance_attribute},
                    {"FROM", c.from.kernel_text()},
                    {"TO", c.to.kernel_text()},
@@ -92,7 +77,7 @@ void Publisher::catch_up(Milliseconds now)
 void Publisher::outcome(const Outcome& o, Milliseconds now)
 {
     Said& said = said_[o.name];
-    if (said.stuck && !timed_out(o)) {
+    if (said.stuck && !o.refused(RefusalKind::timed_out)) {
         said.stuck = false;
         line(said, now, o.name, about(LogLevel::info, Happening::answered, o.name + ": answers again"));
     }

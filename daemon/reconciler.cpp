@@ -2,7 +2,6 @@
 #include "reconciler.h"
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
 #include "host/observe.h"
@@ -31,30 +30,14 @@ bool not_live(const Outcome& o)
 /// Things that pass by themselves are worth another look; the others wait for an event.
 bool passes(const Outcome& o)
 {
-    const auto passing = [](RefusalKind kind) { return kind == RefusalKind::try_later || kind == RefusalKind::timed_out; };
     if (o.error)
-        return passing(o.error->kind);
+        return o.error->kind == RefusalKind::try_later || o.error->kind == RefusalKind::timed_out;
     if (!o.controller || o.controller->state == ControllerState::dead)
         return false;
-    const Controller& c = *o.controller;
-    return (!c.identify && passing(c.identify.error().kind)) || (!c.apst && passing(c.apst.error().kind))
-           || (!c.tolerance && passing(c.tolerance.error().kind));
-}
-
-std::chrono::nanoseconds read_clock(clockid_t clock)
-{
-    timespec now{};
-    ::clock_gettime(clock, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+    return o.refused(RefusalKind::try_later) || o.refused(RefusalKind::timed_out);
 }
 
 } // namespace
-
-Milliseconds time_asleep()
-{
-    const auto awake = read_clock(CLOCK_MONOTONIC);
-    return std::chrono::duration_cast<Milliseconds>(read_clock(CLOCK_BOOTTIME) - awake);
-}
 
 std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live)
 {
@@ -83,7 +66,7 @@ struct Reconciler::Object {
 
 Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
     : in_(surroundings)
-    , asleep_until_resume_(in_.time_asleep())
+    , asleep_(in_.clocks().asleep)
     , wishes_(std::make_shared<std::atomic<std::uint64_t>>(0))
 {
     auto first = std::make_shared<Circumstances>();
@@ -187,7 +170,7 @@ void Reconciler::written(const std::string& controller)
     if (found == objects_.end())
         return;
     Object& o = *found->second;
-    const Milliseconds now = in_.loop.since_boot();
+    const Milliseconds now = since_boot();
     if (now - o.written_since > pause_between_written_looks) {
         o.written_since = now;
         o.written_looks = 0;
@@ -218,13 +201,15 @@ void Reconciler::removed(const std::string& controller)
     if (in_.watch)
         in_.watch->forget(controller);
     objects_.erase(found);
-    in_.publisher.left(controller, in_.loop.since_boot());
+    in_.publisher.left(controller, since_boot());
 }
 
 void Reconciler::dropped_out(Object& o)
 {
-    const Milliseconds now = in_.loop.since_boot();
-    if (just_resumed(now) || !o.id || !o.deeper_than_at_boot)
+    const Clocks clocks = in_.clocks();
+    const Milliseconds now = clocks.since_boot;
+    notice_sleep(clocks);
+    if (!o.id || !o.deeper_than_at_boot || now - resumed_at_ < resume_settles)
         return;
     if (!note_drop_out(drop_outs_[*o.id], now))
         return;
@@ -242,18 +227,18 @@ void Reconciler::dropped_out(Object& o)
 }
 
 /// The resume's own event may be handled after the resets that it brought, so the clocks are asked.
-bool Reconciler::just_resumed(Milliseconds now)
+void Reconciler::notice_sleep(const Clocks& now)
 {
-    const Milliseconds asleep = in_.time_asleep();
-    if (asleep - asleep_until_resume_ > shortest_sleep)
-        resumed_at_ = now;
-    asleep_until_resume_ = asleep;
-    return now - resumed_at_ < resume_settles;
+    if (now.asleep - asleep_ > shortest_sleep)
+        resumed_at_ = now.since_boot;
+    asleep_ = now.asleep;
 }
 
 void Reconciler::resumed()
 {
-    resumed_at_ = in_.loop.since_boot();
+    const Clocks now = in_.clocks();
+    notice_sleep(now); // Or the next drop-out, hours later, would be taken for this resume's.
+    resumed_at_ = now.since_boot;
     look_at_power();
     enumerate();
 }
@@ -284,11 +269,11 @@ void Reconciler::start(Object& o)
     if (in_.watch)
         in_.watch->watch(o.name); // before the look, or a write slips in between
     o.stuck = in_.loop.after(stuck_after, [this, name = o.name] {
-        in_.publisher.stuck(name, stuck_after, in_.loop.since_boot());
+        in_.publisher.stuck(name, stuck_after, since_boot());
         catch_up_later();
     });
     o.claiming = std::exchange(o.claim, false);
-    Session session{&in_.breaker, o.memory, in_.loop.since_boot(), wishes_.get(), *wishes_, o.claiming};
+    Session session{&in_.breaker, o.memory, since_boot(), wishes_.get(), *wishes_, o.claiming};
     in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = wishes_, session]() mutable {
         Outcome outcome = now->policy.daemon.dry_run.value ? look(in_.host, name, *now, in_.ledger, &session)
                                                            : reconcile(in_.host, name, *now, in_.ledger, &session);
@@ -320,7 +305,7 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
         schedule(o);
         return;
     }
-    in_.publisher.outcome(outcome, in_.loop.since_boot());
+    in_.publisher.outcome(outcome, since_boot());
     catch_up_later();
     const bool judged = outcome.controller && outcome.controller->tolerance && !outcome.error && !passes(outcome);
     if (!judged)
@@ -354,9 +339,9 @@ void Reconciler::catch_up_later()
     const auto due = in_.publisher.due();
     if (!due || catch_up_)
         return;
-    catch_up_ = in_.loop.after(std::max(*due - in_.loop.since_boot(), Milliseconds{0}), [this] {
+    catch_up_ = in_.loop.after(std::max(*due - since_boot(), Milliseconds{0}), [this] {
         catch_up_.reset();
-        in_.publisher.catch_up(in_.loop.since_boot());
+        in_.publisher.catch_up(since_boot());
         catch_up_later();
     });
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "clocks.h"
 #include "host/breaker_store.h"
 #include "host/write_watch.h"
 #include "loop.h"
@@ -17,9 +18,6 @@
 #include "workers.h"
 
 namespace nvmepolicy {
-
-/// How much of it the machine was suspended; 0 where it has no clock that runs on meanwhile.
-[[nodiscard]] Milliseconds time_asleep();
 
 /// After that many looks in a row that ended in something passing; none: an event must tell.
 [[nodiscard]] std::optional<Milliseconds> pause_before_next_look(int failures, bool not_live);
@@ -35,7 +33,7 @@ public:
         BreakerStore& breaker;
         WriteWatch* watch; ///< none for simulated controllers
         Publisher& publisher;
-        std::function<Milliseconds()> time_asleep = nvmepolicy::time_asleep;
+        std::function<Clocks()> clocks = read_clocks;
     };
     Reconciler(const Surroundings& surroundings, Policy policy);
     ~Reconciler();
@@ -60,6 +58,8 @@ public:
     /// The machine was asleep, or its clock was set.
     void resumed();
 
+    [[nodiscard]] Milliseconds since_boot() const { return in_.clocks().since_boot; }
+
     /// No more jobs are started, and running ones write no more.
     void stop();
 
@@ -75,7 +75,7 @@ private:
                   const SessionMemory& memory);
     void look_again(Object& object, Milliseconds delay);
     void dropped_out(Object& object);
-    [[nodiscard]] bool just_resumed(Milliseconds now);
+    void notice_sleep(const Clocks& now);
     void mark_all_dirty();
     void catch_up_later();
 
@@ -90,7 +90,7 @@ private:
     std::uint64_t power_reading_applied_ = 0;
     std::vector<Refusal> complaints_; ///< of the last reading; a battery may have us read every minute
     Milliseconds resumed_at_{0};
-    Milliseconds asleep_until_resume_;                   ///< time_asleep() when it last had grown
+    Milliseconds asleep_;                                ///< by the clocks, when they were last asked
     std::shared_ptr<std::atomic<std::uint64_t>> wishes_; ///< jobs look at it, also when we are gone
     bool stopping_ = false;
     bool machine_known_ = false;

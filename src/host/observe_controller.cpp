@@ -2,53 +2,17 @@
 #include "observe.h"
 
 #include <algorithm>
-#include <filesystem>
 
+#include "labels.h"
 #include "nvmepolicy/decode.h"
 #include "nvmepolicy/kernel_quirks.h"
 #include "nvmepolicy/plan.h"
-#include "nvmepolicy/wording.h"
-#include "object_names.h"
 
 namespace nvmepolicy {
 namespace {
 
 constexpr std::uint8_t feature_apst = 0x0c; // NVMe 1.4c, section 5.21.1.12
 constexpr std::uint8_t select_current = 0;
-
-constexpr std::size_t longest_identity = 512;
-
-std::string_view without_newline(std::string_view raw)
-{
-    return raw.ends_with('\n') ? raw.substr(0, raw.size() - 1) : raw;
-}
-
-/// What a drive calls itself may hold any bytes; they are made harmless, as decode_identify() does it.
-Result<std::string> label(const Directory& directory, const std::string& attribute)
-{
-    const auto raw = directory.read(attribute);
-    if (!raw)
-        return raw.error();
-    const auto text = decode_line(directory.path() + "/" + attribute, *raw);
-    if (!text && text.error().kind == RefusalKind::try_later)
-        return text.error();
-    return printable_ascii(without_newline(*raw));
-}
-
-/// A text that is good to know and not worth a refusal.
-std::string label_or_empty(const Directory& directory, const std::string& attribute)
-{
-    auto text = label(directory, attribute);
-    return text ? *std::move(text) : std::string{};
-}
-
-/// `address` of a fabrics controller without what changes with each connection.
-std::string fabrics_path(std::string address)
-{
-    if (const auto at = address.find(",src_addr="); at != std::string::npos)
-        address.erase(at, address.find(',', at + 1) == std::string::npos ? std::string::npos : address.find(',', at + 1) - at);
-    return address;
-}
 
 std::optional<std::uint16_t> pci_id(const Directory& directory, const std::string& attribute)
 {
@@ -135,53 +99,6 @@ QuirkKnowledge known_quirks(const Directory& directory, const Controller& c)
     return {listed, listed == ApstQuirks{} ? QuirkKnowledge::Source::none : QuirkKnowledge::Source::device_table};
 }
 
-/// Holders of a disk and of its partitions: `nvme0n1/holders`, `nvme0n1/nvme0n1p2/holders`.
-std::vector<std::string> holders(const Directory& directory, const std::string& disk)
-{
-    std::vector<std::string> found;
-    const auto add = [&](const std::string& below) {
-        if (const auto names = directory.list(below + "/holders"))
-            found.insert(found.end(), names->begin(), names->end());
-    };
-    add(disk);
-    if (const auto children = directory.list(disk))
-        for (const std::string& child : *children)
-            if (child.starts_with(disk + "p"))
-                add((std::filesystem::path(disk) / child).string());
-    std::ranges::sort(found);
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-    return found;
-}
-
-Result<std::string> waited_line(ControllerDevice& device, const std::string& attribute)
-{
-    const auto raw = device.read_attribute(attribute);
-    return raw ? decode_line(attribute, *raw) : raw.error();
-}
-
-std::vector<Leaf> leaves(const Directory& directory, ControllerDevice& device)
-{
-    std::vector<Leaf> found;
-    const auto children = directory.list();
-    if (!children)
-        return found;
-    for (const std::string& child : *children) {
-        if (!is_disk(child) && !is_path(child))
-            continue;
-        Leaf leaf;
-        leaf.name = child;
-        leaf.path = is_path(child);
-        leaf.cache_mode = waited_line(device, child + "/queue/write_cache");
-        if (const auto fua = device.read_attribute(child + "/queue/fua"))
-            if (const auto flag = decode_flag(child, *fua))
-                leaf.fua = *flag;
-        leaf.holders = holders(directory, child);
-        leaf.ana_state = label_or_empty(directory, child + "/ana_state");
-        found.push_back(std::move(leaf));
-    }
-    return found;
-}
-
 } // namespace
 
 Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
@@ -200,62 +117,6 @@ Result<std::optional<LatencyTolerance>> read_tolerance(const Sighting& s)
     return std::optional{*tolerance};
 }
 
-Result<std::vector<std::string>> controller_names(Host& host)
-{
-    const auto directory = host.open_directory("class/nvme");
-    if (!directory) {
-        if (directory.error().kind == RefusalKind::absent)
-            return std::vector<std::string>{};
-        return directory.error();
-    }
-    auto names = (*directory)->list();
-    if (!names)
-        return names.error();
-    std::erase_if(*names, [](const std::string& name) { return !is_controller(name); });
-    std::ranges::sort(*names, natural_order);
-    return names;
-}
-
-Result<ControllerId> observe_identity(const Directory& directory)
-{
-    ControllerId id;
-    for (const auto& [attribute, to] : {std::pair{"serial", &id.serial}, std::pair{"subsysnqn", &id.subsystem_nqn}}) {
-        const auto raw = directory.read(attribute);
-        if (!raw)
-            return raw.error();
-        const auto text = decode_line(directory.path() + "/" + attribute, *raw);
-        if (!text && text.error().kind == RefusalKind::try_later)
-            return text.error();
-        // Whatever bytes a drive has there, different ones stay different.
-        *to = text ? *text : printable(without_newline(*raw), longest_identity);
-    }
-    const auto transport = label(directory, "transport");
-    if (!transport && transport.error().kind != RefusalKind::absent)
-        return transport.error();
-    if (transport && *transport != "pcie") {
-        const auto address = label(directory, "address");
-        if (address) {
-            id.path = fabrics_path(*address);
-            return id;
-        }
-        if (address.error().kind != RefusalKind::absent)
-            return address.error();
-    }
-    const auto raw = directory.read("cntlid");
-    if (!raw)
-        return raw.error();
-    const auto cntlid = decode_number(directory.path() + "/cntlid", *raw, UINT16_MAX);
-    if (!cntlid)
-        return cntlid.error();
-    id.cntlid = static_cast<std::uint16_t>(*cntlid);
-    return id;
-}
-
-void observe_leaves(Sighting& s)
-{
-    s.controller.leaves = leaves(*s.directory, *s.device);
-}
-
 void observe_apst(Sighting& s)
 {
     Controller& c = s.controller;
@@ -266,6 +127,7 @@ void observe_apst(Sighting& s)
     c.apst = departure(c.name);
     c.tolerance = departure(c.name);
 }
+
 Result<Sighting> observe_tolerance(Host& host, std::unique_ptr<Directory> directory, const std::string& name)
 {
     Sighting s;

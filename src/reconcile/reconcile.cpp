@@ -128,6 +128,16 @@ Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const 
 
 } // namespace
 
+bool Outcome::refused(RefusalKind kind) const
+{
+    if (error && error->kind == kind)
+        return true;
+    if (!controller)
+        return false;
+    const auto is = [kind](const auto& fact) { return !fact && fact.error().kind == kind; };
+    return is(controller->identify) || is(controller->apst) || is(controller->tolerance);
+}
+
 bool Outcome::gone() const
 {
     return (error && error->kind == RefusalKind::gone) || (!controller && error && error->kind == RefusalKind::absent)

@@ -55,6 +55,8 @@ struct Outcome {
     ForeignVerdict foreign;         ///< of a running service
     LatencyTolerance foreign_value; ///< what somebody else had left, where foreign says something
 
+    /// The look, or one of the facts that it is made of, was refused for that reason.
+    [[nodiscard]] bool refused(RefusalKind kind) const;
     /// It has left or is on its way out: not a failure of ours.
     [[nodiscard]] bool gone() const;
     /// Nothing is left to wish for: in order, or merely reported as configured.

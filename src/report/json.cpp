@@ -74,8 +74,7 @@ Json apst_json(const Outcome& o)
     const ApstDecision& d = o.decision;
     const bool supported = d.support == ApstSupport::supported;
     const ApstFeature* actual = actual_table(c);
-    const auto states = c.identify ? std::span<const PowerState>(c.identify->power_states) : std::span<const PowerState>{};
-    const IdleOutlook outlook = actual ? idle_outlook(*actual, states, d.measured) : IdleOutlook{};
+    const IdleOutlook outlook = actual_outlook(o);
     Json unwanted = Json::array();
     for (const UnwantedState& u : d.unwanted)
         unwanted.push_back(u.state);

@@ -72,14 +72,12 @@ std::vector<std::string> status_row(const Outcome& o)
         return {o.name, o.gone() ? "gone" : "unknown", "-", "-", "-", "-", "-", "-", "-"};
     const Controller& c = *o.controller;
     const bool has_tolerance = c.tolerance && c.tolerance->has_value();
-    const ApstFeature* actual = actual_table(c);
-    const auto states = c.identify ? std::span<const PowerState>(c.identify->power_states) : std::span<const PowerState>{};
-    const IdleOutlook outlook = actual ? idle_outlook(*actual, states, o.decision.measured) : IdleOutlook{};
+    const IdleOutlook outlook = actual_outlook(o);
     return {c.name,
             o.gone() ? "gone" : show(c.state),
             c.model.empty() ? "-" : c.model,
             has_tolerance ? show(**c.tolerance) : "-",
-            actual ? state_word(outlook.deepest_state) : "-",
+            actual_table(c) ? state_word(outlook.deepest_state) : "-",
             outlook.wake_latency
                 ? show(*outlook.wake_latency) + (outlook.wake_source == WakeSource::measured ? " measured" : "")
                 : "-",
@@ -205,6 +203,13 @@ std::string show_text(const Round& round, const Outcome& o, bool simulated, Styl
         text += "\n" + table.text();
     }
     return text;
+}
+
+std::string change_text(const Outcome& o, const ToleranceChange& c)
+{
+    return fmt::format("{}: latency tolerance {} -> {}{} ({}): {}; {}", o.name, c.from.kernel_text(),
+                       c.through ? c.through->kernel_text() + " -> " : "", c.to.kernel_text(), c.origin, c.reason,
+                       o.error ? o.error->text() : o.verdict.reason);
 }
 
 std::string changes_text(const Round& round)

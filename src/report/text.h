@@ -19,6 +19,8 @@ enum class Style { plain, coloured };
 [[nodiscard]] std::string status_text(const Round& round, bool simulated, Style style);
 /// Everything about one controller.
 [[nodiscard]] std::string show_text(const Round& round, const Outcome& outcome, bool simulated, Style style);
+/// A change that was tried, and what came of it, in one line.
+[[nodiscard]] std::string change_text(const Outcome& outcome, const ToleranceChange& change);
 /// What would change, or has; without the heading.
 [[nodiscard]] std::string changes_text(const Round& round);
 /// The same, under the heading.

@@ -26,6 +26,7 @@ public:
         SimulatedKernel& kernel;
         MemoryStorage& storage;
         const bool& udev_runs;
+        const Milliseconds& asleep; ///< how long it was, since boot
     };
     Process(const Machine& machine, Policy policy);
     ~Process() override = default;

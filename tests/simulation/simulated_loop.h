@@ -18,7 +18,6 @@ public:
     [[nodiscard]] Source after(Milliseconds delay, Callback callback) override;
     [[nodiscard]] Source soon(Callback callback) override;
     void post(Callback callback) override { posted_.push_back(std::move(callback)); }
-    [[nodiscard]] Milliseconds since_boot() const override { return scheduler_.now(); }
 
     /// Something is due.
     [[nodiscard]] bool has_work() const;

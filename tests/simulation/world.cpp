@@ -331,7 +331,7 @@ void World::start_service()
 {
     count("service started");
     trace_.say(scheduler_.now(), "--- the service starts");
-    const Process::Machine machine{dice_, trace_, scheduler_, kernel_, storage_, udev_runs_};
+    const Process::Machine machine{dice_, trace_, scheduler_, kernel_, storage_, udev_runs_, asleep_};
     service_ = std::make_unique<Process>(machine, any_policy());
     if (service_->refused()) {
         invariants_.break_with("the ledger can always be read", service_->refused()->text());

@@ -82,6 +82,7 @@ private:
     MemoryStorage storage_;
     Invariants invariants_{kernel_, storage_};
     bool udev_runs_ = true;
+    Milliseconds asleep_{0};
     std::deque<Uevent> udevd_; ///< at work on
     Milliseconds udevd_done_at_{0};
 

@@ -259,7 +259,8 @@ public:
     BreakerStore breaker;
     Journal journal{LogLevel::debug};
     Publisher publisher{journal};
-    Milliseconds asleep{36'000'000}; ///< what the clocks say; some of it was before the service began
+    Milliseconds later{0};           ///< that much the clocks are ahead
+    Milliseconds asleep{36'000'000}; ///< what they say of suspend; some of it was before the service began
     std::optional<Reconciler> reconciler;
 
     /// With one thread jobs run one after the other, and settle() is exact.
@@ -314,8 +315,11 @@ public:
 private:
     Daemon(StandardError& to, const Policy& policy, std::size_t threads) : log(to), pool(*new WorkerPool(threads, threads))
     {
-        reconciler.emplace(
-            Reconciler::Surroundings{loop, pool, host, ledger, breaker, nullptr, publisher, [this] { return asleep; }}, policy);
+        reconciler.emplace(Reconciler::Surroundings{loop, pool, host, ledger, breaker, nullptr, publisher,
+                                                    [this] {
+                                                        return Clocks{read_clocks().since_boot + later, asleep};
+                                                    }},
+                           policy);
     }
     struct Step {
         std::function<bool()> condition;

@@ -685,11 +685,45 @@ TEST(ThreeDropOuts, CountWhereTheClocksWereOnlyReadInAHurry)
     d.run();
 }
 
-TEST(TheTimeAsleep, IsNotMoreThanTheTimeSinceBoot)
+TEST(ThreeDropOuts, CountAgainHalfAMinuteAfterAResume)
 {
-    const Milliseconds asleep = time_asleep();
-    EXPECT_GE(asleep, Milliseconds{0});
-    EXPECT_LE(asleep, EventLoop().since_boot());
+    for (const bool told : {true, false}) { // by the timer, or by the clocks alone
+        StandardError log;
+        Daemon& d = deep_daemon(log);
+        d.then([&, told] {
+             d.asleep += Milliseconds{3'600'000};
+             d.later += Milliseconds{3'600'000};
+             if (told)
+                 d.reconciler->resumed();
+             else
+                 d.reconciler->connected("nvme0");
+         }).settle();
+        d.then([&] { d.later += Milliseconds{30'000}; });
+        for (int i = 0; i < 3; ++i)
+            d.then([&] { d.reconciler->connected("nvme0"); }).settle();
+        d.then([&, told] { EXPECT_EQ(log.count("it is kept at the latency tolerance it had at boot"), 1) << told; });
+        d.run();
+    }
+}
+
+TEST(ThreeDropOuts, DoNotCountInMoreThanAnHour)
+{
+    StandardError log;
+    Daemon& d = deep_daemon(log);
+    for (int i = 0; i < 6; ++i)
+        d.then([&] {
+             d.later += Milliseconds{1'801'000};
+             d.reconciler->connected("nvme0");
+         }).settle();
+    d.then([&] { EXPECT_EQ(log.count("dropped out"), 0); });
+    d.run();
+}
+
+TEST(TheClocks, DoNotSayThatMoreOfTheTimeWasSleepThanThereWas)
+{
+    const Clocks clocks = read_clocks();
+    EXPECT_GE(clocks.asleep, Milliseconds{0});
+    EXPECT_LE(clocks.asleep, clocks.since_boot);
 }
 
 TEST(ThreeDropOuts, DoNotCountAtTheDepthOfTheBoot)

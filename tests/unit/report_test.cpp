@@ -223,6 +223,22 @@ TEST(StatusText, SaysTheVerdictOfEachDriveAndWhyNot)
     EXPECT_NE(status_text(bench.round(), true, Style::coloured).find("\x1b[31mNO\x1b[0m"), std::string::npos);
 }
 
+TEST(ChangeText, SaysWhatCameOfIt)
+{
+    Bench bench;
+    SimulatedController& drive = bench.host.add(evo_plus());
+    Outcome outcome = bench.round(Intent::reconcile).outcomes.front();
+    auto change = std::get<ToleranceChange>(outcome.plan.changes.front());
+    EXPECT_EQ(change_text(outcome, change), "nvme0: latency tolerance 100000 -> 25000 (profile balanced): the bound of 25 ms "
+                                            "itself; the drive holds the predicted table: APST on down to PS3");
+    change.through = us(24999);
+    outcome.error = Refusal{"nvme0", "25000", "busy", RefusalKind::try_later};
+    EXPECT_EQ(change_text(outcome, change),
+              "nvme0: latency tolerance 100000 -> 24999 -> 25000 (profile balanced): the bound of "
+              "25 ms itself; nvme0: \"25000\": busy");
+    EXPECT_EQ(drive.tolerance, us(25000));
+}
+
 TEST(PlanText, IsTheChangesUnderAHeading)
 {
     Bench bench;
