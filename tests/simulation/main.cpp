@@ -46,22 +46,22 @@ struct Report {
     Counts counts;
     std::uint64_t steps = 0;
     std::uint64_t failures = 0;
+    std::string broken; ///< the invariant that broke last
 };
 
 /// 0: in order; the trace is printed only where asked.
 bool run_seed(std::uint64_t seed, const std::vector<DriveFile>& drives, const Options& options, Report& report)
 {
-    const Ending ending = World(seed, drives, options.trace, options.twice).run(report.counts);
+    Ending ending = World(seed, drives, options.trace, options.twice).run(report.counts);
     report.steps += ending.steps;
     if (options.twice) {
         Counts again;
-        if (World(seed, drives, false, true).run(again).fingerprint != ending.fingerprint) {
-            fmt::print("seed {}: BROKEN: one seed, one run: the second run went another way\n", seed);
-            return false;
-        }
+        if (World(seed, drives, false, true).run(again).fingerprint != ending.fingerprint && !ending.violation)
+            ending.violation = Violation{"one seed, one run", "the second run went another way"};
     }
     if (!ending.violation)
         return true;
+    report.broken = ending.violation->invariant;
     fmt::print("seed {}: BROKEN: {}: {}\n", seed, ending.violation->invariant, ending.violation->text);
     return false;
 }
@@ -73,6 +73,17 @@ int run_range(std::uint64_t first, std::uint64_t last, std::uint64_t stride, con
         if (!run_seed(seed, drives, options, report) && ++report.failures >= 10)
             break;
     return report.failures == 0 ? 0 : 1;
+}
+
+/// For a build with a fault in it: one of the seeds must break that invariant.
+int run_until_broken(const std::vector<DriveFile>& drives, const Options& options)
+{
+    Report report;
+    for (std::uint64_t seed = options.first; seed < options.first + options.seeds; ++seed)
+        if (!run_seed(seed, drives, options, report) && report.broken == options.expect)
+            return 0;
+    fmt::print("{} seeds did not break this: {}\n", options.seeds, options.expect);
+    return 1;
 }
 
 void print(const Report& report)
@@ -147,11 +158,14 @@ int main(int argc, char** argv)
     app.add_option("--jobs", options.jobs, "how many processes");
     app.add_option("--seed", options.seed, "only this one");
     app.add_flag("--trace", options.trace, "print what happens");
+    app.add_option("--expect", options.expect, "run until this invariant breaks, and fail if none breaks it");
     app.add_flag("--twice", options.twice, "run each seed twice and compare");
     app.add_option("--drives", options.drives, "a directory of drive files");
     CLI11_PARSE(app, argc, argv);
     try {
         const std::vector<DriveFile> drives = read_drives(options.drives);
+        if (!options.expect.empty())
+            return run_until_broken(drives, options);
         if (options.seed == 0)
             return run_all(drives, options);
         Report report;
