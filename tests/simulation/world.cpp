@@ -307,9 +307,12 @@ void World::disturb_events()
 {
     if (!service_)
         return;
-    auto& events = (dice_.one_in(2) ? service_->kernel_events : service_->udev_events).events;
-    if (events.empty())
+    auto& events =
+        (dice_.one_in(2) || service_->udev_events.events.empty() ? service_->kernel_events : service_->udev_events).events;
+    if (events.empty()) {
+        ++left_to_befall_; // later
         return;
+    }
     if (events.size() > 1 && dice_.one_in(2) && events[0].name != events[1].name) {
         count("events reordered");
         std::swap(events[0], events[1]);
@@ -459,6 +462,8 @@ void World::check_rest()
             FiberWaiting waiting(scheduler_);
             SimulatedHost host(kernel_, waiting, service_patience());
             const auto ledger = LedgerStore::open(ledger_file, storage_);
+            if (!ledger)
+                return invariants_.break_with("the ledger can always be read", ledger.error().text());
             std::optional<Refusal> complaint;
             const auto breaker = BreakerStore::open(state_directory, runtime_directory, complaint, storage_);
             Circumstances now;
