@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <fmt/format.h>
 #include <set>
 
@@ -87,6 +88,33 @@ std::vector<std::string> attribute_names(const SimulatedController& c, const std
         if (attribute.text(c))
             all[place_of(c, attribute)];
     return children(all, below);
+}
+
+std::optional<LatencyTolerance> tolerance_of_text(std::string_view text)
+{
+    text = text.substr(0, text.find('\0')); // For the kernel it ends there.
+    if (text.ends_with('\n'))
+        text.remove_suffix(1);
+    if (text == "auto")
+        return LatencyTolerance::automatic();
+    if (text == "any")
+        return LatencyTolerance::any();
+    const bool negative = text.starts_with('-');
+    if (negative || text.starts_with('+'))
+        text.remove_prefix(1);
+    int base = 10;
+    if (text.starts_with('0'))
+        base = 8;
+    if (text.size() > 2 && (text.starts_with("0x") || text.starts_with("0X"))) {
+        base = 16;
+        text.remove_prefix(2);
+    }
+    std::uint64_t us = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), us, base);
+    const auto largest = static_cast<std::uint64_t>(largest_tolerance.count()) + 1;
+    if (error != std::errc{} || end != text.data() + text.size() || us > (negative ? 0 : largest))
+        return std::nullopt;
+    return us == largest ? LatencyTolerance::any() : LatencyTolerance::of(Microseconds{static_cast<std::int64_t>(us)});
 }
 
 std::map<std::string, std::string> module_parameters(const Machine& m)

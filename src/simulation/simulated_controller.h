@@ -31,9 +31,11 @@ struct SimulatedController {
     std::string cache_mode;       ///< what somebody wrote to the leaf's write_cache; empty: nothing
 
     bool identified = true;      ///< the driver has read Identify: before, its attributes read (efault)
+    ApstQuirks quirks;           ///< as found at the first Identify; newer firmware changes nothing about them
+    bool apst_enabled = false;   ///< as found at the last Identify
     bool tolerance_file = false; ///< the driver has exposed the file
     bool leaving = false;        ///< commands are no longer waited for
-    bool gone = false;           ///< whatever is open on its directory answers ENODEV
+    bool gone = false;           ///< in its directory, if somebody holds it open, there is nothing any more
     int resets = 0;              ///< a command that was under way then is cancelled
 
     bool refuses_apst = false;         ///< Set Features 0Ch fails; the kernel drops the status

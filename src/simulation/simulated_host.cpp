@@ -49,7 +49,7 @@ private:
     {
         kernel_.time().step(controller_->name + ": " + asked);
         if (controller_->gone)
-            return errno_refusal(path_ + "/" + asked, "", ENODEV);
+            return errno_refusal(path_ + "/" + asked, "", ENOENT); // kernfs_iop_lookup()
         const auto fault = controller_->faults.find(asked);
         return fault == controller_->faults.end() ? std::nullopt : std::optional{fault->second};
     }

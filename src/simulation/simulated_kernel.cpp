@@ -32,11 +32,11 @@ KernelAnswer text_answer(const std::string& text)
     return {KernelAnswer::Kind::ok, 0, {text.begin(), text.end()}};
 }
 
+/// Source: nvme_configure_apst(), which looks at the module parameters of this moment, but for force_apst.
 ApstTableInputs driver_inputs(const SimulatedController& c, const Machine& machine)
 {
     ApstTableInputs inputs = c.drive.inputs(machine.apst);
-    if (machine.force_apst)
-        inputs.quirks = {};
+    inputs.quirks = {!c.apst_enabled, c.quirks.no_deepest_ps};
     return inputs;
 }
 
@@ -116,12 +116,16 @@ SimulatedKernel::Held SimulatedKernel::probe(const PluggedDrive& plugged)
     c->state = version == KernelVersion::linux_6_1 ? ControllerState::resetting : ControllerState::created;
     controllers_[c->name] = c;
     send(c, "add");
+    {
+        const PmQosLock pm_qos(*this, c->name);
+        c->tolerance = c->driver_copy = initial_tolerance(machine); // nvme_add_ctrl(), nvme_init_ctrl() of 6.1
+    }
+    if (c->leaving)
+        return c;
     enter(c, ControllerState::connecting);
     if (c->leaving)
         return c;
-    c->identified = true;
-    c->tolerance = c->driver_copy = initial_tolerance(machine);
-    expose_tolerance(c);
+    identify(c);
     program(c, true);
     time_.step(c->name + " is programmed and not live yet");
     if (c->leaving)
@@ -131,16 +135,23 @@ SimulatedKernel::Held SimulatedKernel::probe(const PluggedDrive& plugged)
     return c;
 }
 
-void SimulatedKernel::expose_tolerance(const Held& c)
+/// Source: nvme_init_identify(), dev_pm_qos_expose_latency_tolerance(), dev_pm_qos_hide_latency_tolerance().
+void SimulatedKernel::identify(const Held& c)
 {
-    const ApstTableInputs inputs = driver_inputs(*c, machine);
-    const bool wanted = inputs.apst_supported && !inputs.quirks.no_apst;
-    if (wanted == c->tolerance_file)
+    if (!std::exchange(c->identified, true))
+        c->quirks = c->drive.quirks;
+    if (machine.force_apst)
+        c->quirks.no_deepest_ps = false; // for good
+    const bool wanted = c->drive.apst_supported() && (!c->quirks.no_apst || machine.force_apst);
+    if (wanted == std::exchange(c->apst_enabled, wanted))
         return;
+    if (wanted) {
+        c->tolerance_file = !c->leaving;
+        return;
+    }
     const PmQosLock pm_qos(*this, c->name);
-    if (!wanted)
-        c->tolerance = LatencyTolerance::automatic(); // The request goes with the file.
-    c->tolerance_file = wanted && !c->leaving;
+    c->tolerance_file = false;
+    c->tolerance = c->driver_copy = LatencyTolerance::automatic(); // The request goes with the file, and the driver is told.
 }
 
 void SimulatedKernel::remove(const Held& c)
@@ -175,7 +186,7 @@ void SimulatedKernel::reset(const Held& c, const std::optional<DriveFile>& firmw
     if (firmware)
         c->drive = *firmware;
     c->apst = {}; // An APST table does not survive a Controller Level Reset.
-    expose_tolerance(c);
+    identify(c);
     program(c, true);
     time_.step(c->name + " is programmed and not live yet");
     if (c->leaving)
@@ -241,8 +252,11 @@ void SimulatedKernel::program(const Held& c, bool by_driver)
     // Whatever comes of it, the kernel does not tell anybody.
     static_cast<void>(command(c, "set-features", by_driver, [&] {
         ++c->set_features;
-        if (c->refuses_apst)
-            return nvme_status(invalid_field);
+        const std::uint32_t status = c->refuses_apst ? invalid_field : 0;
+        if (programmed)
+            programmed(*c, table.feature, status);
+        if (status != 0)
+            return nvme_status(status);
         c->apst = table.feature;
         return KernelAnswer{};
     }));
@@ -252,8 +266,6 @@ KernelAnswer SimulatedKernel::write_tolerance(const Held& c, const LatencyTolera
 {
     const std::lock_guard lock(time_);
     time_.step(fmt::format("{} is written {}", c->name, tolerance.kernel_text()));
-    if (c->gone)
-        return error_number(ENODEV);
     if (!c->tolerance_file)
         return error_number(ENOENT);
     {
@@ -277,13 +289,21 @@ KernelAnswer SimulatedKernel::write_tolerance(const Held& c, const LatencyTolera
     return {};
 }
 
+KernelAnswer SimulatedKernel::write_text(const Held& c, std::string_view text, bool by_us)
+{
+    if (const auto tolerance = tolerance_of_text(text))
+        return write_tolerance(c, *tolerance, by_us);
+    const std::lock_guard lock(time_);
+    return error_number(c->tolerance_file ? EINVAL : ENOENT);
+}
+
 KernelAnswer SimulatedKernel::read_tolerance(const Held& c)
 {
     time_.step(c->name + ": its tolerance is read");
-    if (c->gone)
-        return error_number(ENODEV);
+    if (!c->tolerance_file)
+        return error_number(ENOENT);
     const PmQosLock pm_qos(*this, c->name);
-    return c->tolerance_file ? text_answer(c->tolerance.kernel_text() + "\n") : error_number(ENOENT);
+    return c->tolerance_file ? text_answer(c->tolerance.kernel_text() + "\n") : error_number(ENODEV);
 }
 
 KernelAnswer SimulatedKernel::get_feature(const Held& c, unsigned feature, std::uint32_t length)
@@ -320,12 +340,11 @@ KernelAnswer SimulatedKernel::call(const Held& c, const std::string& request)
     words >> argument;
     if (verb == "read-attribute") {
         const auto text = c->gone ? std::nullopt : attribute_text(*c, argument);
-        return text ? text_answer(*text) : error_number(c->gone ? ENODEV : ENOENT);
+        return text ? text_answer(*text) : error_number(ENOENT);
     }
     if (verb == "read-tolerance")
         return read_tolerance(c);
-    const auto tolerance = decode_tolerance(request, argument + "\n");
-    return tolerance ? write_tolerance(c, *tolerance, true) : error_number(EINVAL);
+    return write_text(c, argument, true);
 }
 
 } // namespace nvmepolicy

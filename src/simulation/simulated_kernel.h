@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/uevents.h"
@@ -49,6 +50,8 @@ public:
     std::function<void(const SimulatedController&)> tolerance_written; ///< as inotify has it
     /// A process of ours makes a system call, by a request of device_protocol.h.
     std::function<void(const SimulatedController&, const std::string& request, const std::shared_ptr<PendingCall>&)> requested;
+    /// A drive has got Set Features 0Ch with this table, and answers with this NVMe status.
+    std::function<void(const SimulatedController&, const ApstFeature&, std::uint32_t status)> programmed;
     /// A tolerance file has got a value; `by_us`: through such a request.
     std::function<void(const SimulatedController&, const LatencyTolerance& before, bool by_us)> stored;
 
@@ -62,7 +65,8 @@ public:
 
     /// Hot-plug. Source: nvme_probe(), nvme_init_ctrl(), nvme_init_ctrl_finish().
     Held probe(const PluggedDrive& plugged);
-    /// Hot-unplug. Source: nvme_remove().
+    /// Hot-unplug. Source: nvme_remove() of a drive that is not there any more: what it has not answered is cancelled first.
+    /// One that is there is waited for: its disks take the PM QoS lock to leave, which a write under way holds.
     void remove(const Held& c);
     /// With another firmware, if one is given. Source: nvme_reset_work(), nvme_init_identify().
     void reset(const Held& c, const std::optional<DriveFile>& firmware = {});
@@ -78,6 +82,8 @@ public:
     [[nodiscard]] KernelAnswer call(const Held& c, const std::string& request);
     /// Source: pm_qos_latency_tolerance_us_store(), nvme_set_latency_tolerance().
     KernelAnswer write_tolerance(const Held& c, const LatencyTolerance& tolerance, bool by_us = false);
+    /// What stands in the file's way: ENOENT, and EINVAL for a text that is no tolerance.
+    KernelAnswer write_text(const Held& c, std::string_view text, bool by_us = false);
 
 private:
     class PmQosLock;
@@ -86,7 +92,7 @@ private:
     KernelAnswer command(const Held& c, const std::string& kind, bool by_driver, const std::function<KernelAnswer()>& execute);
     KernelAnswer get_feature(const Held& c, unsigned feature, std::uint32_t length);
     KernelAnswer read_tolerance(const Held& c);
-    void expose_tolerance(const Held& c);
+    void identify(const Held& c); ///< by the driver: as part of an initialisation
     void program(const Held& c, bool by_driver);
     void enter(const Held& c, ControllerState state);
     void send(const Held& c, const std::string& action, const std::string& nvme_event = "");

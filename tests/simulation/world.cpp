@@ -210,7 +210,11 @@ void World::reset()
 void World::new_firmware()
 {
     if (const auto c = any_controller())
-        in_the_kernel("reset with new firmware", [this, c, firmware = firmwares_[dice_.below(firmwares_.size())]] {
+        in_the_kernel("reset with new firmware", [this, c, firmware = firmwares_[dice_.below(firmwares_.size())]]() mutable {
+            // What the kernel's quirks hang on stays: it looks for them once in a controller's life.
+            firmware.model = c->drive.model;
+            firmware.pci_vendor_id = c->drive.pci_vendor_id;
+            firmware.pci_device_id = c->drive.pci_device_id;
             invariants_.gets_firmware(*c); // at some time from now
             kernel_.reset(c, firmware);
             invariants_.gets_firmware(*c);

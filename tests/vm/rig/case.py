@@ -11,6 +11,7 @@
     #: systemd              boot Debian with systemd (make-root-image), and our programs and files installed in it
     #: package              with systemd: the Debian package instead, as /rig/nvmepolicyd.deb, not installed
     #: without-programs     the case tests the rig, not our programs
+    #: tools NAME …         programs of the build directory that are only for tests, as /rig/NAME
     #: time SECONDS         limit of one boot (default 180)
 """
 import os
@@ -18,7 +19,8 @@ import re
 
 from . import HERE, RigError
 
-KEYS = {"drives", "late", "scenario", "boot", "modules", "qemu", "udev", "systemd", "package", "without-programs", "time"}
+KEYS = {"drives", "late", "scenario", "boot", "modules", "qemu", "udev", "systemd", "package", "without-programs",
+        "tools", "time"}
 DRIVE_DIRECTORIES = (os.path.join(os.path.dirname(HERE), "drives"), os.path.join(HERE, "drives"))
 
 

@@ -6,6 +6,7 @@ or its last part) to touch that drive only.
 
     {"do": "fault", "rule": {…}}                         see faults.py
     {"do": "clear_faults"}
+    {"do": "release"}                                    admin commands that hang are executed and answered now
     {"do": "drop"}                                       close the connections
     {"do": "refuse", "mode": "tcp"|"dnr"|null}           new connections: closed; rejected for good; accepted
     {"do": "set_apst_table", "apste": 0, "entries": [{"state": 0, "raw": "0x6418"}]}
@@ -44,6 +45,8 @@ def do(server, command):
         return {"ok": True, "id": server.faults.add(command["rule"])}
     if what == "clear_faults":
         server.faults.clear()
+    elif what == "release":
+        server.release()
     elif what == "drop":
         for drive in drives:
             server.drop(drive, "control")

@@ -63,13 +63,17 @@ class Controller:
         fault = self.server.faults.take(self.drive, name, **details)
         if fault and fault.get("drop"):
             return self.server.drop(self.drive, "fault")
-        delay = self.drive.admin_us / 1e6 + (fault or {}).get("hang_s", 0)
+
+        def execute():
+            return queue.dead or self.admin_now(queue, sqe, cid, data, fault, details)
+
+        delay = self.drive.admin_us / 1e6
         if fault and "hang_s" in fault:
             self.note(ev="hang", op=name, seconds=fault["hang_s"], **details)
+            return self.server.hang(delay + fault["hang_s"], execute)
         if delay:
-            return self.server.at(time.monotonic() + delay,
-                                  lambda: queue.dead or self.admin_now(queue, sqe, cid, data, fault, details))
-        return self.admin_now(queue, sqe, cid, data, fault, details)
+            return self.server.at(time.monotonic() + delay, execute)
+        return execute()
 
     def admin_now(self, queue, sqe, cid, data, fault, details):
         opcode, (nsid,) = sqe[0], struct.unpack_from("<I", sqe, 4)

@@ -4,7 +4,8 @@
     {"op": "set_features", "fid": 12, "drive": "samsung-980-pro", "skip": 1, "count": 2, "status": 16390}
 
 matches by `op` (a name of protocol.py's tables), `fid`, `cns`, `drive`; lets `skip` commands pass, then applies to `count`
-(-1: for ever). It does `"status": N` (answer that instead), `"hang_s": S` (answer S seconds late), or `"drop": true`.
+(-1: for ever). It does `"status": N` (answer that instead), `"hang_s": S` (execute and answer it S seconds late, or at
+`release`), or `"drop": true`.
 """
 
 

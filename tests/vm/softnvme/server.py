@@ -28,6 +28,7 @@ class Server:
             self.faults.add(rule)
         self.drives = [Drive(facts, port_base) for facts in scenario["subsystems"]]
         self.queues, self.timers, self.order = [], [], itertools.count()
+        self.hanging = []
         self.listeners = {self.listen(drive.port): drive for drive in self.drives}
         self.stop = False
 
@@ -46,6 +47,19 @@ class Server:
             action()
         else:
             heapq.heappush(self.timers, (when, next(self.order), action))
+
+    def hang(self, seconds, action):
+        """Like `at`, but release() may come first."""
+        def once():
+            if once in self.hanging:
+                self.hanging.remove(once)
+                action()
+        self.hanging.append(once)
+        self.at(time.monotonic() + seconds, once)
+
+    def release(self):
+        for once in list(self.hanging):
+            once()
 
     def note(self, **entry):
         self.log.append({"t": round(time.monotonic() - self.started, 6), **entry})

@@ -59,5 +59,26 @@ class Firmware(unittest.TestCase):
         self.assertEqual(self.page(), ("1.0", 1, 1, 4000))
 
 
+class Release(unittest.TestCase):
+    def setUp(self):
+        self.server = Server({"subsystems": [{"nqn": NQN + "drive", "port": 0}]})
+        self.addCleanup(lambda: [listener.close() for listener in self.server.listeners])
+        self.ran = []
+
+    def test_what_hangs_is_executed_now_and_not_again_in_time(self):
+        self.server.hang(0.001, lambda: self.ran.append("late"))
+        self.assertEqual(self.ran, [])
+        self.assertTrue(control.do(self.server, {"do": "release"})["ok"])
+        self.assertEqual(self.ran, ["late"])
+        for _, _, action in self.server.timers:
+            action()
+        self.assertEqual(self.ran, ["late"])
+
+    def test_without_it_time_does(self):
+        self.server.hang(0, lambda: self.ran.append("in time"))
+        self.assertEqual(self.ran, ["in time"])
+        self.assertEqual(self.server.hanging, [])
+
+
 if __name__ == "__main__":
     unittest.main()
