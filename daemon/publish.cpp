@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "publish.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -45,9 +46,11 @@ void Publisher::line(Said& said, Milliseconds now, const std::string& name, Jour
     if (++said.lines_in_window > most_lines_in_window) {
         ++said.suppressed;
         said.newest_suppressed = std::move(line);
+        left_out_.insert(name);
         return;
     }
     said.newest_suppressed.reset();
+    left_out_.erase(name);
     if (said.suppressed > 0)
         line.text += fmt::format(" ({} lines about it were left out)", std::exchange(said.suppressed, 0));
     line.fields.emplace_back("NVME_CONTROLLER", name);
@@ -57,16 +60,18 @@ void Publisher::line(Said& said, Milliseconds now, const std::string& name, Jour
 std::optional<Milliseconds> Publisher::due() const
 {
     std::optional<Milliseconds> earliest;
-    for (const auto& [name, said] : said_)
-        if (said.newest_suppressed && (!earliest || said.window + window < *earliest))
-            earliest = said.window + window;
+    for (const std::string& name : left_out_) {
+        const Milliseconds due = said_.at(name).window + window;
+        earliest = std::min(earliest.value_or(due), due);
+    }
     return earliest;
 }
 
 void Publisher::catch_up(Milliseconds now)
 {
-    for (auto& [name, said] : said_) {
-        if (!said.newest_suppressed || now - said.window < window)
+    for (const std::string& name : std::set(left_out_)) {
+        Said& said = said_.at(name);
+        if (now - said.window < window)
             continue;
         --said.suppressed;
         JournalLine newest = *std::exchange(said.newest_suppressed, std::nullopt);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "journal.h"
@@ -44,6 +45,7 @@ private:
 
     JournalSink& journal_;
     std::map<std::string, Said> said_;
+    std::set<std::string> left_out_; ///< who has a newest suppressed line
 };
 
 } // namespace nvmepolicy

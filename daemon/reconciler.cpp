@@ -2,6 +2,7 @@
 #include "reconciler.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "host/observe.h"
@@ -141,9 +142,10 @@ void Reconciler::enumerate()
                 in_.publisher.say(LogLevel::error, Happening::trouble, names.error().text());
                 return;
             }
+            const std::set<std::string> there(names->begin(), names->end());
             std::vector<std::string> vanished;
             for (const auto& [name, object] : objects_)
-                if (object->incarnation < younger && std::ranges::find(*names, name) == names->end())
+                if (object->incarnation < younger && !there.contains(name))
                     vanished.push_back(name);
             for (const std::string& name : vanished)
                 removed(name);
@@ -246,6 +248,8 @@ void Reconciler::resumed()
 void Reconciler::schedule(Object& o)
 {
     o.dirty = true;
+    if (!o.running)
+        due_.insert(o.name);
     if (!soon_)
         soon_ = in_.loop.soon([this] { run_dirty(); });
 }
@@ -255,9 +259,9 @@ void Reconciler::run_dirty()
     soon_.reset();
     if (!machine_known_ || stopping_)
         return; // look_at_power() marks everything once it knows.
-    for (auto& [name, object] : objects_)
-        if (object->dirty && !object->running)
-            start(*object);
+    for (const std::string& name : std::exchange(due_, {}))
+        if (const auto found = objects_.find(name); found != objects_.end() && found->second->dirty && !found->second->running)
+            start(*found->second);
 }
 
 void Reconciler::start(Object& o)

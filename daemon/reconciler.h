@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,7 @@ private:
     Surroundings in_;
     Circumstance now_;
     std::map<std::string, std::unique_ptr<Object>> objects_;
+    std::set<std::string> due_; ///< to be started soon; one change among many controllers must not ask them all
     std::map<ControllerId, DropOuts> drop_outs_; ///< outlives the objects, since a drop-out ends one
     Loop::Source soon_;
     Loop::Source catch_up_;

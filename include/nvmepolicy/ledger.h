@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,16 @@ struct Ledger {
 /// The largest ledger that is read, in bytes; thousands of controllers fit.
 inline constexpr std::size_t largest_ledger = std::size_t{16} * 1024 * 1024;
 
-/// JSON of `/run/nvmepolicyd/originals.json`, schema 1. A text that is not a ledger is refused, never half read.
+/// `/run/nvmepolicyd/originals.json`, schema 2: JSON lines, so that a change is recorded by one more of them. A header says how
+/// many entries were written together with it. Each further line is the entry of a controller, in the place of any earlier one,
+/// or tells which controllers were forgotten. Lines end in a newline; what follows the last one is an append that was
+/// interrupted, and is left out: nothing that a line announces is done before all of it is there. Any other text is refused,
+/// never half read.
 [[nodiscard]] Result<Ledger> parse_ledger(const std::string& where, std::string_view text);
+/// All of it, without a history.
 [[nodiscard]] std::string format_ledger(const Ledger& ledger);
+/// One line, to be appended.
+[[nodiscard]] std::string format_entry(const LedgerEntry& entry);
+[[nodiscard]] std::string format_forgotten(std::span<const ControllerId> controllers);
 
 } // namespace nvmepolicy

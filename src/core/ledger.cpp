@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int schema = 1;
+constexpr int schema = 2;
 
 json to_json(const ApstParameters& p)
 {
@@ -22,25 +22,33 @@ json to_json(const ApstParameters& p)
             {"apst_secondary_latency_tol_us", p.secondary_latency_tol_us}};
 }
 
+json to_json(const ControllerId& id)
+{
+    return {{"subsystem_nqn", id.subsystem_nqn}, {"serial", id.serial}, {"cntlid", id.cntlid}, {"path", id.path}};
+}
+
 json to_json(const LedgerEntry& e)
 {
     json intended = json::array();
     for (const LatencyTolerance& value : e.intended)
         intended.push_back(value.kernel_text());
-    return {{"subsystem_nqn", e.controller.subsystem_nqn},
-            {"serial", e.controller.serial},
-            {"cntlid", e.controller.cntlid},
-            {"path", e.controller.path},
-            {"object", e.object},
-            {"name", e.name},
-            {"attribute", tolerance_attribute},
-            {"first", e.first.kernel_text()},
-            {"lowered", e.lowered ? json(e.lowered->kernel_text()) : json(nullptr)},
-            {"intended", std::move(intended)},
-            {"ours", e.ours ? json(e.ours->kernel_text()) : json(nullptr)},
-            {"programmed_with", e.programmed_with ? to_json(*e.programmed_with) : json(nullptr)},
-            {"origin", e.origin},
-            {"written_at", e.written_at}};
+    json entry = to_json(e.controller);
+    entry["object"] = e.object;
+    entry["name"] = e.name;
+    entry["attribute"] = tolerance_attribute;
+    entry["first"] = e.first.kernel_text();
+    entry["lowered"] = e.lowered ? json(e.lowered->kernel_text()) : json(nullptr);
+    entry["intended"] = std::move(intended);
+    entry["ours"] = e.ours ? json(e.ours->kernel_text()) : json(nullptr);
+    entry["programmed_with"] = e.programmed_with ? to_json(*e.programmed_with) : json(nullptr);
+    entry["origin"] = e.origin;
+    entry["written_at"] = e.written_at;
+    return entry;
+}
+
+std::string line(const json& object)
+{
+    return object.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
 }
 
 /// Reads the members of one object; the first that does not fit is remembered, and everything after it is idle.
@@ -107,12 +115,16 @@ private:
     std::optional<Refusal> refusal_;
 };
 
+ControllerId read_controller(Reader& in)
+{
+    return {in.text("subsystem_nqn"), in.text("serial"), in.number<std::uint16_t>("cntlid", UINT16_MAX), in.text("path")};
+}
+
 Result<LedgerEntry> read_entry(const std::string& where, const json& object)
 {
     Reader in(where, object);
     LedgerEntry e;
-    e.controller = {in.text("subsystem_nqn"), in.text("serial"), in.number<std::uint16_t>("cntlid", UINT16_MAX),
-                    in.text("path")};
+    e.controller = read_controller(in);
     e.object = in.number<std::uint64_t>("object", UINT64_MAX);
     e.name = in.text("name");
     if (in.text("attribute") != tolerance_attribute)
@@ -147,6 +159,41 @@ Result<LedgerEntry> read_entry(const std::string& where, const json& object)
     return e;
 }
 
+Result<void> read_forgotten(const std::string& where, const json& controllers, Ledger& ledger)
+{
+    if (!controllers.is_array())
+        return Refusal{where + "/forgotten", "", "not a list", RefusalKind::invalid};
+    for (const json& object : controllers) {
+        Reader in(where + "/forgotten", object);
+        const ControllerId controller = read_controller(in);
+        if (in.refusal())
+            return *in.refusal();
+        ledger.erase(controller);
+    }
+    return {};
+}
+
+Result<void> read_line(const std::string& where, const json& object, Ledger& ledger)
+{
+    if (object.is_object() && object.contains("forgotten"))
+        return read_forgotten(where, object["forgotten"], ledger);
+    auto entry = read_entry(where, object);
+    if (!entry)
+        return entry.error();
+    LedgerEntry& place = ledger.at(entry->controller);
+    place = *std::move(entry);
+    return {};
+}
+
+/// How many entries were written together with the header; none: it is not the header of a ledger.
+std::optional<std::size_t> entries_of(const json& header)
+{
+    if (!header.is_object() || !header.contains("schema") || header["schema"] != schema || !header.contains("entries")
+        || !header["entries"].is_number_unsigned())
+        return std::nullopt;
+    return header["entries"].get<std::size_t>();
+}
+
 } // namespace
 
 bool LedgerEntry::is_ours(const LatencyTolerance& found) const
@@ -178,30 +225,45 @@ Result<Ledger> parse_ledger(const std::string& where, std::string_view text)
 {
     if (text.size() > largest_ledger)
         return Refusal{where, std::to_string(text.size()) + " bytes", "larger than any ledger", RefusalKind::invalid};
-    const json document = json::parse(text, nullptr, false);
-    if (!document.is_object() || !document.contains("schema") || document["schema"] != schema || !document.contains("entries")
-        || !document["entries"].is_array())
-        return Refusal{where, "", "not a ledger of schema 1", RefusalKind::invalid};
+    std::string_view rest = text.substr(0, text.rfind('\n') + 1);
+    const auto next_line = [&rest] {
+        const std::string_view next = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(next.size() + 1, rest.size()));
+        return json::parse(next, nullptr, false);
+    };
+    const auto entries = entries_of(next_line());
+    if (!entries)
+        return Refusal{where, "", "not a ledger of schema 2", RefusalKind::invalid};
     Ledger ledger;
-    std::size_t index = 0;
-    for (const json& object : document["entries"]) {
-        auto entry = read_entry(where + ": /entries/" + std::to_string(index++), object);
-        if (!entry)
-            return entry.error();
-        if (ledger.find(entry->controller))
-            return Refusal{where, entry->name, "the same controller has two entries", RefusalKind::invalid};
-        ledger.at(entry->controller) = *entry;
-    }
+    std::size_t lines = 0;
+    for (; !rest.empty(); ++lines)
+        if (const auto read = read_line(where + ": line " + std::to_string(lines + 2) + ": ", next_line(), ledger); !read)
+            return read.error();
+    if (lines < *entries)
+        return Refusal{where, "", "lines are missing: " + std::to_string(*entries) + " entries were written in one step",
+                       RefusalKind::invalid};
     return ledger;
 }
 
 std::string format_ledger(const Ledger& ledger)
 {
-    json entries = json::array();
+    std::string text = line({{"schema", schema}, {"entries", ledger.entries.size()}});
     for (const auto& [controller, entry] : ledger.entries)
-        entries.push_back(to_json(entry));
-    const json document = {{"schema", schema}, {"entries", std::move(entries)}};
-    return document.dump(1, ' ', true, json::error_handler_t::replace) + "\n";
+        text += format_entry(entry);
+    return text;
+}
+
+std::string format_entry(const LedgerEntry& entry)
+{
+    return line(to_json(entry));
+}
+
+std::string format_forgotten(std::span<const ControllerId> controllers)
+{
+    json all = json::array();
+    for (const ControllerId& controller : controllers)
+        all.push_back(to_json(controller));
+    return line({{"forgotten", std::move(all)}});
 }
 
 } // namespace nvmepolicy

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "attribute_watch.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <sys/inotify.h>
 
 #include "errno_refusal.h"
@@ -39,7 +39,7 @@ void AttributeWatch::forget(const std::string& controller)
 
 std::vector<std::string> AttributeWatch::written(bool& overflow)
 {
-    std::vector<std::string> names;
+    std::set<std::string> names;
     alignas(inotify_event) char buffer[4096];
     for (;;) {
         const ssize_t got = ::read(fd_.get(), buffer, sizeof buffer);
@@ -55,11 +55,11 @@ std::vector<std::string> AttributeWatch::written(bool& overflow)
                 continue;
             if ((event.mask & IN_IGNORED) != 0)
                 controllers_.erase(found);
-            else if (std::ranges::find(names, found->second) == names.end())
-                names.push_back(found->second);
+            else
+                names.insert(found->second);
         }
     }
-    return names;
+    return {names.begin(), names.end()};
 }
 
 } // namespace nvmepolicy

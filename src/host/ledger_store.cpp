@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "errno_refusal.h"
 #include "wall_clock.h"
@@ -19,6 +20,24 @@ namespace {
 bool lower(const LatencyTolerance& a, const LatencyTolerance& b)
 {
     return a.limit() && (!b.limit() || *a.limit() < *b.limit());
+}
+
+/// From now on these may be found in the file.
+void announce(const ToleranceChange& change, LedgerEntry& entry)
+{
+    const auto add = [&](const LatencyTolerance& value) {
+        if (std::ranges::find(entry.intended, value) == entry.intended.end())
+            entry.intended.push_back(value);
+    };
+    if (change.through)
+        add(*change.through);
+    add(change.to);
+}
+
+/// With more, two of three lines are of no use any more. Writing it anew then costs less than those lines did.
+std::size_t most_lines(std::size_t entries)
+{
+    return 64 + 3 * entries;
 }
 
 } // namespace
@@ -60,10 +79,10 @@ std::optional<LedgerEntry> LedgerStore::find(const ControllerId& controller) con
 Result<void> LedgerStore::intend(const ToleranceChange& change)
 {
     const std::lock_guard lock(mutex_);
-    const Ledger before = ledger_;
-    const bool known = ledger_.find(change.controller) != nullptr;
+    const LedgerEntry* const known = ledger_.find(change.controller);
+    const std::optional<LedgerEntry> before = known ? std::optional{*known} : std::nullopt;
     LedgerEntry& entry = ledger_.at(change.controller);
-    if (!known || entry.object != change.object) { // A new controller object starts with the kernel's default.
+    if (!before || before->object != change.object) { // A new controller object starts with the kernel's default.
         entry = LedgerEntry{};
         entry.controller = change.controller;
         entry.object = change.object;
@@ -74,17 +93,19 @@ Result<void> LedgerStore::intend(const ToleranceChange& change)
         entry.lowered = change.from;
     entry.name = change.name;
     entry.origin = change.origin;
-    const auto add = [&](const LatencyTolerance& value) {
-        if (std::ranges::find(entry.intended, value) == entry.intended.end())
-            entry.intended.push_back(value);
-    };
-    if (change.through)
-        add(*change.through);
-    add(change.to);
+    announce(change, entry);
+    const bool was_saved = unsaved_.insert(change.controller).second;
     const auto saved = save();
-    if (saved)
+    if (saved) {
+        open_.emplace(change.controller, change);
         return {};
-    ledger_ = before;
+    }
+    if (was_saved)
+        unsaved_.erase(change.controller);
+    if (before)
+        entry = *before;
+    else
+        ledger_.erase(change.controller);
     Refusal refusal = saved.error();
     refusal.reason += "; " + change.name + " is not written to before it is on record what it had";
     refusal.kind = RefusalKind::try_later;
@@ -94,29 +115,108 @@ Result<void> LedgerStore::intend(const ToleranceChange& change)
 Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParameters& parameters)
 {
     const std::lock_guard lock(mutex_);
+    close(change);
     if (!ledger_.find(change.controller))
         return {}; // restored and forgotten meanwhile
     LedgerEntry& entry = ledger_.at(change.controller);
     entry.intended.clear();
+    const auto [first, last] = open_.equal_range(change.controller);
+    for (auto other = first; other != last; ++other)
+        announce(other->second, entry);
     entry.ours = change.to;
     entry.programmed_with = parameters;
     entry.written_at = seconds_since_1970();
+    unsaved_.insert(change.controller);
     return save();
+}
+
+void LedgerStore::abandon(const ToleranceChange& change)
+{
+    const std::lock_guard lock(mutex_);
+    close(change);
+}
+
+void LedgerStore::close(const ToleranceChange& change)
+{
+    const auto [first, last] = open_.equal_range(change.controller);
+    const auto found = std::find_if(first, last, [&](const auto& open) { return open.second == change; });
+    if (found != last)
+        open_.erase(found);
 }
 
 Result<void> LedgerStore::forget(std::span<const ControllerId> controllers)
 {
     const std::lock_guard lock(mutex_);
-    for (const ControllerId& controller : controllers)
+    for (const ControllerId& controller : controllers) {
         ledger_.erase(controller);
+        unsaved_.insert(controller);
+    }
     return save();
 }
 
-Result<void> LedgerStore::save() const
+Result<void> LedgerStore::catch_up(const ControllerId& controller)
 {
-    if (path_.empty())
+    const std::lock_guard lock(mutex_);
+    return unsaved_.contains(controller) ? save() : Result<void>{};
+}
+
+/// Of every controller whose latest change is not in the file yet.
+Result<void> LedgerStore::save()
+{
+    if (path_.empty()) {
+        unsaved_.clear();
         return {};
-    return ledger_.entries.empty() ? storage_->remove(path_) : storage_->replace(path_, format_ledger(ledger_));
+    }
+    if (ledger_.entries.empty()) {
+        auto removed = storage_->remove(path_);
+        if (removed) {
+            file_.reset();
+            unsaved_.clear();
+        }
+        return removed;
+    }
+    const std::string text = unsaved_lines();
+    if (!file_ || size_ + text.size() > largest_ledger)
+        return rewrite();
+    auto appended = file_->append(text);
+    if (!appended)
+        return appended.error().kind == RefusalKind::gone ? rewrite() : appended;
+    size_ += text.size();
+    lines_ += unsaved_.size();
+    unsaved_.clear();
+    // It is recorded already, so a refusal does no harm.
+    if (lines_ > most_lines(ledger_.entries.size()))
+        static_cast<void>(rewrite());
+    return {};
+}
+
+std::string LedgerStore::unsaved_lines() const
+{
+    std::string text;
+    std::vector<ControllerId> forgotten;
+    for (const ControllerId& controller : unsaved_) {
+        if (const LedgerEntry* const entry = ledger_.find(controller))
+            text += format_entry(*entry);
+        else
+            forgotten.push_back(controller);
+    }
+    return forgotten.empty() ? text : text + format_forgotten(forgotten);
+}
+
+Result<void> LedgerStore::rewrite()
+{
+    const std::string text = format_ledger(ledger_);
+    if (text.size() > largest_ledger)
+        return Refusal{path_, std::to_string(text.size()) + " bytes", "larger than any ledger that is read",
+                       RefusalKind::try_later};
+    auto begun = storage_->begin(path_, text);
+    if (!begun)
+        return begun.error();
+    file_ = *std::move(begun);
+    size_ = text.size();
+    lines_ = ledger_.entries.size();
+    unsaved_.clear();
+    return {};
 }
 
 Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)

@@ -9,7 +9,6 @@
 
 #include "errno_refusal.h"
 #include "sysfs.h"
-#include "unique_fd.h"
 
 namespace nvmepolicy {
 
@@ -29,28 +28,39 @@ Result<std::string> read_text_file(const std::string& path, std::size_t largest)
     return read_all(fd.get(), path, largest);
 }
 
-Result<void> replace_text_file(const std::string& path, std::string_view text)
+Result<void> write_all(const UniqueFd& fd, const std::string& path, std::string_view text)
 {
-    const std::string draft = path + ".new";
-    const UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (!fd)
-        return errno_refusal(draft, "", errno);
-    if (::fchmod(fd.get(), 0644) < 0) // whatever the umask
-        return errno_refusal(draft, "", errno);
     while (!text.empty()) {
         const ssize_t put = ::write(fd.get(), text.data(), text.size());
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return errno_refusal(draft, "", errno);
+            return errno_refusal(path, "", errno);
         text.remove_prefix(static_cast<std::size_t>(put));
     }
+    return {};
+}
+
+Result<UniqueFd> replace_text_file(const std::string& path, std::string_view text)
+{
+    const std::string draft = path + ".new";
+    UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
+    if (!fd)
+        return errno_refusal(draft, "", errno);
+    const auto given_up = [&draft](Refusal refusal) {
+        ::unlink(draft.c_str()); // It would take up what room there is.
+        return refusal;
+    };
+    if (::fchmod(fd.get(), 0644) < 0) // whatever the umask
+        return given_up(errno_refusal(draft, "", errno));
+    if (const auto written = write_all(fd, draft, text); !written)
+        return given_up(written.error());
     if (::fsync(fd.get()) < 0 || ::rename(draft.c_str(), path.c_str()) < 0)
-        return errno_refusal(path, "", errno);
+        return given_up(errno_refusal(path, "", errno));
     const UniqueFd directory(::open(path.substr(0, path.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory && ::fsync(directory.get()) < 0) // The new name has to survive a crash too.
         return errno_refusal(path, "", errno);
-    return {};
+    return fd;
 }
 
 } // namespace nvmepolicy

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "nvmepolicy/result.h"
+#include "unique_fd.h"
 
 namespace nvmepolicy {
 
@@ -13,7 +14,11 @@ namespace nvmepolicy {
 /// configuration file is masked. Anything else that is not a regular file is refused, so that nothing hangs on a FIFO.
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::size_t largest);
 
-/// Replaces a file in one step: whoever reads it sees the old text or the new one, also after a crash. Mode 0644.
-[[nodiscard]] Result<void> replace_text_file(const std::string& path, std::string_view text);
+/// Replaces a file in one step: whoever reads it sees the old text or the new one, also after a crash. Mode 0644. What is
+/// written to the descriptor comes after the text.
+Result<UniqueFd> replace_text_file(const std::string& path, std::string_view text);
+
+/// All of it. Where that is refused, a beginning may have been written.
+[[nodiscard]] Result<void> write_all(const UniqueFd& fd, const std::string& path, std::string_view text);
 
 } // namespace nvmepolicy

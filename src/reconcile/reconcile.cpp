@@ -106,12 +106,9 @@ void add_leaves(Sighting& sighting, Outcome& outcome)
     outcome.controller->leaves = std::move(sighting.controller.leaves);
 }
 
-/// Announces, writes, reads back, confirms. Nothing before the announcement has changed the machine.
-Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const ApstParameters& parameters, LedgerStore& ledger,
-                       const Session* session)
+/// Writes what has been announced, and reads back.
+Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const Session* session)
 {
-    if (auto announced = ledger.intend(change); !announced)
-        return announced;
     auto written = apply(change, sighting, [session] { return !superseded(session); });
     observe_apst(sighting);
     const auto& found = sighting.controller.tolerance;
@@ -123,7 +120,7 @@ Result<void> carry_out(const ToleranceChange& change, Sighting& sighting, const 
         return found.error();
     if (!found->has_value())
         return Refusal{change.name + ": " + tolerance_attribute, "", "vanished after the write", RefusalKind::gone};
-    return ledger.confirm(change, parameters);
+    return {};
 }
 
 } // namespace
@@ -171,6 +168,10 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
     if (!sighting)
         return outcome;
 
+    if (const auto recorded = ledger.catch_up(outcome.controller->id); !recorded) {
+        outcome.error = recorded.error();
+        return outcome;
+    }
     if (const auto announced = announce_trial(outcome, session); !announced) {
         outcome.error = announced.error();
         return outcome;
@@ -184,7 +185,15 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
             break;
         }
         const auto change = std::get<ToleranceChange>(outcome.plan.changes.front());
-        const auto result = carry_out(change, *sighting, outcome.machine.apst, ledger, session);
+        auto result = ledger.intend(change);
+        const bool announced = result.has_value(); // Nothing before that has changed the machine.
+        if (announced) {
+            result = carry_out(change, *sighting, session);
+            if (result)
+                result = ledger.confirm(change, outcome.machine.apst);
+            else
+                ledger.abandon(change);
+        }
         if (!result && superseded(session) && done.empty()) {
             outcome.superseded = true;
             break;
@@ -194,11 +203,11 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
             outcome.error = result.error();
         outcome.applied = !outcome.error;
         outcome.controller = sighting->controller;
-        if (session)
+        if (session && announced)
             session->claim = false; // From here on the file is ours.
         judge(outcome, now, ledger, session);
         const bool differs = outcome.verdict.agreement == Agreement::table_differs;
-        if (session && differs && change.through) {
+        if (session && announced && differs && change.through) {
             session->memory.stubborn_table = *outcome.controller->apst;
             session->memory.stubborn_at = outcome.decision.tolerance;
         }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
+#include <map>
+
 #include "host/apply.h"
 #include "host/observe.h"
 #include "reconcile.h"
@@ -14,47 +16,43 @@ bool absent(const Refusal& refusal)
 
 /// Who is there, under which name. Names are not identities.
 struct Present {
-    std::string name;
-    Result<ControllerId> identity = Refusal{};
+    std::map<ControllerId, std::string> names;
+    std::optional<Refusal> unknown; ///< somebody is there who could not be asked for the identity
 };
 
-Result<std::vector<Present>> who_is_there(Host& host)
+Result<Present> who_is_there(Host& host)
 {
     const auto names = controller_names(host);
     if (!names)
         return names.error();
-    std::vector<Present> present;
-    present.reserve(names->size());
+    Present present;
     for (const std::string& name : *names) {
         const auto directory = host.open_directory("class/nvme/" + name);
-        present.push_back({name, directory ? observe_identity(**directory) : Result<ControllerId>(directory.error())});
+        const auto identity = directory ? observe_identity(**directory) : Result<ControllerId>(directory.error());
+        if (identity)
+            present.names.try_emplace(*identity, name);
+        else if (!absent(identity.error()))
+            present.unknown = identity.error();
     }
     return present;
 }
 
 /// The controller of an entry. None only when every controller that is there is known to be another one.
-Result<std::optional<Sighting>> find_controller(Host& host, const std::vector<Present>& present, const ControllerId& id)
+Result<std::optional<Sighting>> find_controller(Host& host, const Present& present, const ControllerId& id)
 {
-    std::optional<Refusal> unknown;
-    for (const Present& candidate : present) {
-        if (!candidate.identity && !absent(candidate.identity.error()))
-            unknown = candidate.identity.error();
-        if (!candidate.identity || *candidate.identity != id)
-            continue;
-        auto directory = host.open_directory("class/nvme/" + candidate.name);
-        if (!directory)
-            return directory.error();
-        auto sighting = observe_tolerance(host, *std::move(directory), candidate.name);
-        if (!sighting)
-            return sighting.error();
-        return std::optional<Sighting>(*std::move(sighting));
-    }
-    if (unknown)
-        return *unknown;
-    return std::optional<Sighting>{};
+    const auto found = present.names.find(id);
+    if (found == present.names.end())
+        return present.unknown ? Result<std::optional<Sighting>>(*present.unknown) : std::optional<Sighting>{};
+    auto directory = host.open_directory("class/nvme/" + found->second);
+    if (!directory)
+        return directory.error();
+    auto sighting = observe_tolerance(host, *std::move(directory), found->second);
+    if (!sighting)
+        return sighting.error();
+    return std::optional<Sighting>(*std::move(sighting));
 }
 
-Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStore& ledger, const LedgerEntry& entry)
+Restored restore_entry(Host& host, const Present& there, LedgerStore& ledger, const LedgerEntry& entry)
 {
     Restored restored{entry.controller, entry.name, Restored::Result::failed, entry.original(), {}, {}};
     const auto ended = [&](const Refusal& refusal) {
@@ -101,6 +99,7 @@ Restored restore_entry(Host& host, const std::vector<Present>& there, LedgerStor
     // A full disk does not keep a drive from its original. After a crash before the end, that is found there already.
     static_cast<void>(ledger.intend(change));
     const auto written = apply(change, sighting);
+    ledger.abandon(change); // What is put back never becomes ours.
     controller.tolerance = read_tolerance(sighting);
     const auto& now = controller.tolerance;
     if (!now && absent(now.error()))

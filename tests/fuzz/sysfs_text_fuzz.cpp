@@ -57,6 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (ledger) {
         const auto again = parse_ledger("ledger", format_ledger(*ledger));
         require(again && *again == *ledger, "a ledger that does not come back", text);
+        const auto torn = parse_ledger("ledger", format_ledger(*ledger) + text.substr(0, text.find('\n')));
+        require(torn && *torn == *ledger, "a ledger that an interrupted append has changed", text);
     }
     return 0;
 }

@@ -30,7 +30,10 @@ World::World(std::uint64_t seed, const std::vector<DriveFile>& drives, bool prin
             service_->file_written(c);
     };
     kernel_.requested = [this](const SimulatedController& c, const std::string& request,
-                               const std::shared_ptr<PendingCall>& call) { invariants_.requested(c, request, call); };
+                               const std::shared_ptr<PendingCall>& call) {
+        storage_.latest.reset(); // Whoever was in it has returned.
+        invariants_.requested(c, request, call);
+    };
     kernel_.stored = [this](const SimulatedController& c, const LatencyTolerance& before, bool by_us) {
         trace_.say(scheduler_.now(), "{} holds {}, set by {}", c.name, c.tolerance.kernel_text(),
                    by_us ? "us" : "somebody else");
@@ -108,6 +111,7 @@ bool World::go_on()
     if (choices == 0)
         return false;
     ++steps_;
+    storage_.latest.reset();
     std::size_t choice = dice_.below(choices);
     if (tasks && choice < 4)
         scheduler_.run_one();
@@ -118,12 +122,17 @@ bool World::go_on()
         else
             udev_delivers();
     }
+    if (storage_.latest && service_ && std::exchange(dies_in_append_, false)) {
+        kill_service();
+        return true;
+    }
     if (service_ && service_->stopping())
         invariants_.restores();
     if (service_ && service_->ended()) {
         trace_.say(scheduler_.now(), "the service has ended with {}", *service_->ended());
         scheduler_.kill_processes();
         service_.reset();
+        storage_.latest.reset();
         invariants_.ended();
     }
     return true;
@@ -142,8 +151,11 @@ void World::advance()
         or_at(udevd_done_at_);
     if (befalling_ && left_to_befall_ > 0)
         or_at(next_befalls_at_);
+    or_at(storage_is_cleared_at_);
     if (next)
         scheduler_.advance_to(*next);
+    if (storage_is_cleared_at_ && *storage_is_cleared_at_ <= scheduler_.now())
+        clear_storage();
     invariants_.time_passes();
     ++steps_;
 }
@@ -334,6 +346,21 @@ void World::set_clock()
     service_->clock_was_set = true;
 }
 
+void World::fill_storage()
+{
+    count("storage full");
+    // Sometimes a line fits where a whole file does not.
+    storage_.room = dice_.one_in(2) ? dice_.below(100) : dice_.below(4000);
+    storage_is_cleared_at_ = scheduler_.now() + Milliseconds{dice_.between(0, 200'000)};
+    trace_.say(scheduler_.now(), "--- the storage has room for {} bytes", *storage_.room);
+}
+
+void World::clear_storage()
+{
+    storage_.room.reset();
+    storage_is_cleared_at_.reset();
+}
+
 void World::start_service()
 {
     count("service started");
@@ -351,6 +378,10 @@ void World::kill_service()
 {
     count("service killed");
     trace_.say(scheduler_.now(), "--- the service is killed");
+    if (const auto append = std::exchange(storage_.latest, std::nullopt)) {
+        count("append torn");
+        storage_.tear(*append, dice_.below(append->text.size() + 1));
+    }
     scheduler_.kill_processes();
     service_.reset();
     restoring_ = false;
@@ -395,7 +426,7 @@ void World::administrate()
 void World::befall()
 {
     --left_to_befall_;
-    switch (dice_.below(24)) {
+    switch (dice_.below(26)) {
     case 0:
     case 1:
     case 2: plug(); break;
@@ -418,6 +449,8 @@ void World::befall()
     case 19: lose_events(); break;
     case 20: disturb_events(); break;
     case 21: set_clock(); break;
+    case 22: fill_storage(); break;
+    case 23: dies_in_append_ = true; break;
     default: administrate(); break;
     }
     switch (dice_.below(4)) {
@@ -453,6 +486,8 @@ void World::heal()
         c->fates.clear();
         c->refuses_apst = false;
     }
+    clear_storage();
+    dies_in_append_ = false;
     until_rest();
     if (!service_ && !invariants_.broken())
         start_service();

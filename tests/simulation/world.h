@@ -67,6 +67,8 @@ private:
     void lose_events();
     void disturb_events();
     void set_clock();
+    void fill_storage();
+    void clear_storage();
     void administrate();
     void start_service();
     void kill_service();
@@ -80,6 +82,8 @@ private:
     Scheduler scheduler_{dice_, trace_};
     SimulatedKernel kernel_{scheduler_};
     MemoryStorage storage_;
+    std::optional<Milliseconds> storage_is_cleared_at_; ///< none: it is not full
+    bool dies_in_append_ = false;                       ///< the service's next one is where it is killed
     Invariants invariants_{kernel_, storage_};
     bool udev_runs_ = true;
     Milliseconds asleep_{0};

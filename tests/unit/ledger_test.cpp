@@ -2,7 +2,9 @@
 // The record of what the drives had before us: it comes back whole, or not at all.
 #include "nvmepolicy/ledger.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -115,10 +117,56 @@ TEST(AValueFoundNow, IsOursWhenConfirmedOrAnnounced)
     EXPECT_TRUE(any.is_ours(LatencyTolerance::automatic()));
 }
 
+TEST(ALine, TakesThePlaceOfAnEarlierOneOfItsController)
+{
+    Ledger ledger = two_entries();
+    std::string text = format_ledger(ledger);
+    LedgerEntry& entry = ledger.at(bc501);
+    entry.ours = LatencyTolerance::any();
+    entry.intended.clear();
+    text += format_entry(entry);
+    EXPECT_EQ(*parse_ledger("originals.json", text), ledger);
+    entry.ours = us(0);
+    text += format_entry(entry);
+    EXPECT_EQ(*parse_ledger("originals.json", text), ledger);
+}
+
+TEST(ALine, ForgetsSeveralControllersAtOnce)
+{
+    std::string text = format_ledger(two_entries());
+    text += format_forgotten(std::vector{evo_plus, bc501});
+    EXPECT_EQ(parse_ledger("originals.json", text)->entries.size(), 0U);
+    text += format_entry(*two_entries().find(bc501));
+    EXPECT_EQ(parse_ledger("originals.json", text)->entries.size(), 1U) << "and what comes later counts again";
+    text += format_forgotten(std::vector{evo_plus});
+    EXPECT_TRUE(parse_ledger("originals.json", text)) << "it is forgotten already";
+}
+
+TEST(ALine, IsOneLine)
+{
+    Ledger ledger;
+    ledger.at({"nqn\n", "S\r\n\"", 3}).origin = "hold of\nsomebody";
+    EXPECT_EQ(std::ranges::count(format_ledger(ledger), '\n'), 2);
+    EXPECT_EQ(std::ranges::count(format_forgotten(std::vector{evo_plus, bc501}), '\n'), 1);
+}
+
+TEST(AnInterruptedAppend, IsLeftOutWhereverItWasInterrupted)
+{
+    const Ledger before = two_entries();
+    LedgerEntry entry = *before.find(bc501);
+    entry.ours = us(0);
+    for (const std::string& line : {format_entry(entry), format_forgotten(std::vector{evo_plus, bc501})})
+        for (std::size_t length = 0; length < line.size(); ++length) {
+            const auto ledger = parse_ledger("originals.json", format_ledger(before) + line.substr(0, length));
+            ASSERT_TRUE(ledger) << length;
+            EXPECT_EQ(*ledger, before) << length;
+        }
+}
+
 // Each way to damage a good ledger, and what is said then.
 struct Damage {
     std::string name;
-    void (*make)(json& document);
+    void (*make)(std::vector<json>& lines);
     std::string refusal;
 };
 void PrintTo(const Damage& row, std::ostream* out)
@@ -130,9 +178,15 @@ class ADamagedLedger : public testing::TestWithParam<Damage> {};
 
 TEST_P(ADamagedLedger, IsRefusedWhole)
 {
-    json document = json::parse(format_ledger(two_entries()));
-    GetParam().make(document);
-    const auto ledger = parse_ledger("originals.json", document.dump());
+    std::vector<json> lines;
+    std::istringstream text(format_ledger(two_entries()) + format_forgotten(std::vector{bc501}));
+    for (std::string line; std::getline(text, line);)
+        lines.push_back(json::parse(line));
+    GetParam().make(lines);
+    std::string damaged;
+    for (const json& line : lines)
+        damaged += line.dump() + "\n";
+    const auto ledger = parse_ledger("originals.json", damaged);
     ASSERT_FALSE(ledger);
     EXPECT_EQ(ledger.error().text(), GetParam().refusal);
     EXPECT_EQ(ledger.error().kind, RefusalKind::invalid);
@@ -141,69 +195,82 @@ TEST_P(ADamagedLedger, IsRefusedWhole)
 INSTANTIATE_TEST_SUITE_P(
     By, ADamagedLedger,
     testing::Values(
-        Damage{"schema_2", [](json& d) { d["schema"] = 2; }, "originals.json: not a ledger of schema 1"},
-        Damage{"schema_text", [](json& d) { d["schema"] = "1"; }, "originals.json: not a ledger of schema 1"},
-        Damage{"no_schema", [](json& d) { d.erase("schema"); }, "originals.json: not a ledger of schema 1"},
-        Damage{"no_entries", [](json& d) { d.erase("entries"); }, "originals.json: not a ledger of schema 1"},
-        Damage{"entries_object", [](json& d) { d["entries"] = json::object(); }, "originals.json: not a ledger of schema 1"},
-        Damage{"array", [](json& d) { d = json::array({1}); }, "originals.json: not a ledger of schema 1"},
-        Damage{"number", [](json& d) { d = 1; }, "originals.json: not a ledger of schema 1"},
-        Damage{"null", [](json& d) { d = nullptr; }, "originals.json: not a ledger of schema 1"},
-        Damage{"entry_number", [](json& d) { d["entries"][1] = 7; }, "originals.json: /entries/1/: not an object"},
-        Damage{"entry_null", [](json& d) { d["entries"][0] = nullptr; }, "originals.json: /entries/0/: not an object"},
-        Damage{"serial_number", [](json& d) { d["entries"][0]["serial"] = 7; },
-               "originals.json: /entries/0/serial: not a text"},
-        Damage{"serial_missing", [](json& d) { d["entries"][1].erase("serial"); },
-               "originals.json: /entries/1/serial: not a text"},
-        Damage{"nqn_null", [](json& d) { d["entries"][0]["subsystem_nqn"] = nullptr; },
-               "originals.json: /entries/0/subsystem_nqn: not a text"},
-        Damage{"cntlid_65536", [](json& d) { d["entries"][0]["cntlid"] = 65536; },
-               "originals.json: /entries/0/cntlid: not a number from 0 to 65535"},
-        Damage{"cntlid_negative", [](json& d) { d["entries"][0]["cntlid"] = -1; },
-               "originals.json: /entries/0/cntlid: not a number from 0 to 65535"},
-        Damage{"cntlid_fraction", [](json& d) { d["entries"][0]["cntlid"] = 1.0; },
-               "originals.json: /entries/0/cntlid: not a number from 0 to 65535"},
-        Damage{"another_attribute", [](json& d) { d["entries"][0]["attribute"] = "queue/write_cache"; },
-               "originals.json: /entries/0/attribute: not an attribute that this version writes"},
-        Damage{"first_missing", [](json& d) { d["entries"][0].erase("first"); }, "originals.json: /entries/0/first: missing"},
-        Damage{"first_number", [](json& d) { d["entries"][0]["first"] = 100000; },
-               "originals.json: /entries/0/first: not a text"},
-        Damage{"first_negative", [](json& d) { d["entries"][0]["first"] = "-1"; },
-               "originals.json: /entries/0/first: \"-1\": neither \"auto\", \"any\" nor a number of microseconds up to "
+        Damage{"schema_1", [](auto& l) { l[0]["schema"] = 1; }, "originals.json: not a ledger of schema 2"},
+        Damage{"schema_3", [](auto& l) { l[0]["schema"] = 3; }, "originals.json: not a ledger of schema 2"},
+        Damage{"schema_text", [](auto& l) { l[0]["schema"] = "2"; }, "originals.json: not a ledger of schema 2"},
+        Damage{"no_schema", [](auto& l) { l[0].erase("schema"); }, "originals.json: not a ledger of schema 2"},
+        Damage{"no_entries", [](auto& l) { l[0].erase("entries"); }, "originals.json: not a ledger of schema 2"},
+        Damage{"entries_list", [](auto& l) { l[0]["entries"] = json::array(); }, "originals.json: not a ledger of schema 2"},
+        Damage{"entries_negative", [](auto& l) { l[0]["entries"] = -1; }, "originals.json: not a ledger of schema 2"},
+        Damage{"header_array", [](auto& l) { l[0] = json::array({1}); }, "originals.json: not a ledger of schema 2"},
+        Damage{"header_null", [](auto& l) { l[0] = nullptr; }, "originals.json: not a ledger of schema 2"},
+        Damage{"header_missing", [](auto& l) { l.erase(l.begin()); }, "originals.json: not a ledger of schema 2"},
+        Damage{"header_twice", [](auto& l) { l.insert(l.begin(), l[0]); },
+               "originals.json: line 2: /subsystem_nqn: not a text"},
+        Damage{"lines_missing", [](auto& l) { l.resize(2); },
+               "originals.json: lines are missing: 2 entries were written in one step"},
+        Damage{"line_number", [](auto& l) { l[2] = 7; }, "originals.json: line 3: /: not an object"},
+        Damage{"last_line_null", [](auto& l) { l[3] = nullptr; }, "originals.json: line 4: /: not an object"},
+        Damage{"serial_number", [](auto& l) { l[1]["serial"] = 7; }, "originals.json: line 2: /serial: not a text"},
+        Damage{"serial_missing", [](auto& l) { l[2].erase("serial"); }, "originals.json: line 3: /serial: not a text"},
+        Damage{"nqn_null", [](auto& l) { l[1]["subsystem_nqn"] = nullptr; },
+               "originals.json: line 2: /subsystem_nqn: not a text"},
+        Damage{"cntlid_65536", [](auto& l) { l[1]["cntlid"] = 65536; },
+               "originals.json: line 2: /cntlid: not a number from 0 to 65535"},
+        Damage{"cntlid_negative", [](auto& l) { l[1]["cntlid"] = -1; },
+               "originals.json: line 2: /cntlid: not a number from 0 to 65535"},
+        Damage{"cntlid_fraction", [](auto& l) { l[1]["cntlid"] = 1.0; },
+               "originals.json: line 2: /cntlid: not a number from 0 to 65535"},
+        Damage{"another_attribute", [](auto& l) { l[1]["attribute"] = "queue/write_cache"; },
+               "originals.json: line 2: /attribute: not an attribute that this version writes"},
+        Damage{"first_missing", [](auto& l) { l[1].erase("first"); }, "originals.json: line 2: /first: missing"},
+        Damage{"first_number", [](auto& l) { l[1]["first"] = 100000; }, "originals.json: line 2: /first: not a text"},
+        Damage{"first_negative", [](auto& l) { l[1]["first"] = "-1"; },
+               "originals.json: line 2: /first: \"-1\": neither \"auto\", \"any\" nor a number of microseconds up to "
                "2147483646"},
-        Damage{"first_above_all", [](json& d) { d["entries"][0]["first"] = "2147483647"; },
-               "originals.json: /entries/0/first: \"2147483647\": neither \"auto\", \"any\" nor a number of microseconds up to "
+        Damage{"first_above_all", [](auto& l) { l[1]["first"] = "2147483647"; },
+               "originals.json: line 2: /first: \"2147483647\": neither \"auto\", \"any\" nor a number of microseconds up to "
                "2147483646"},
-        Damage{"intended_text", [](json& d) { d["entries"][0]["intended"] = "25000"; },
-               "originals.json: /entries/0/intended: not a list"},
-        Damage{"intended_missing", [](json& d) { d["entries"][0].erase("intended"); },
-               "originals.json: /entries/0/intended: not a list"},
-        Damage{"intended_null_inside", [](json& d) { d["entries"][0]["intended"][0] = nullptr; },
-               "originals.json: /entries/0/intended: not a text"},
-        Damage{"ours_list", [](json& d) { d["entries"][0]["ours"] = json::array(); },
-               "originals.json: /entries/0/ours: not a text"},
-        Damage{"parameters_text", [](json& d) { d["entries"][0]["programmed_with"] = "x"; },
-               "originals.json: /entries/0/programmed_with/: not an object"},
-        Damage{"parameter_missing", [](json& d) { d["entries"][0]["programmed_with"].erase("apst_primary_timeout_ms"); },
-               "originals.json: /entries/0/programmed_with/apst_primary_timeout_ms: not a number from 0 to "
+        Damage{"intended_text", [](auto& l) { l[1]["intended"] = "25000"; }, "originals.json: line 2: /intended: not a list"},
+        Damage{"intended_missing", [](auto& l) { l[1].erase("intended"); }, "originals.json: line 2: /intended: not a list"},
+        Damage{"intended_null_inside", [](auto& l) { l[1]["intended"][0] = nullptr; },
+               "originals.json: line 2: /intended: not a text"},
+        Damage{"ours_list", [](auto& l) { l[1]["ours"] = json::array(); }, "originals.json: line 2: /ours: not a text"},
+        Damage{"parameters_text", [](auto& l) { l[1]["programmed_with"] = "x"; },
+               "originals.json: line 2: /programmed_with/: not an object"},
+        Damage{"parameter_missing", [](auto& l) { l[1]["programmed_with"].erase("apst_primary_timeout_ms"); },
+               "originals.json: line 2: /programmed_with/apst_primary_timeout_ms: not a number from 0 to "
                "18446744073709551615"},
-        Damage{"written_at_negative", [](json& d) { d["entries"][0]["written_at"] = -5; },
-               "originals.json: /entries/0/written_at: not a number from 0 to 9223372036854775807"},
-        Damage{"written_at_too_large", [](json& d) { d["entries"][0]["written_at"] = UINT64_MAX; },
-               "originals.json: /entries/0/written_at: not a number from 0 to 9223372036854775807"}),
+        Damage{"written_at_negative", [](auto& l) { l[1]["written_at"] = -5; },
+               "originals.json: line 2: /written_at: not a number from 0 to 9223372036854775807"},
+        Damage{"written_at_too_large", [](auto& l) { l[1]["written_at"] = UINT64_MAX; },
+               "originals.json: line 2: /written_at: not a number from 0 to 9223372036854775807"},
+        Damage{"forgotten_number", [](auto& l) { l[3]["forgotten"] = 1; }, "originals.json: line 4: /forgotten: not a list"},
+        Damage{"forgotten_nobody", [](auto& l) { l[3]["forgotten"][0] = json::object(); },
+               "originals.json: line 4: /forgotten/subsystem_nqn: not a text"}),
     [](const auto& row) { return row.param.name; });
 
-TEST(ATornLedger, IsRefusedAtEveryLength)
+TEST(ATornLedger, IsRefusedAtEveryLengthOfWhatWasWrittenInOneStep)
 {
     const std::string whole = format_ledger(two_entries());
-    for (std::size_t length = 0; length + 2 < whole.size(); ++length)
+    for (std::size_t length = 0; length < whole.size(); ++length)
         EXPECT_FALSE(parse_ledger("originals.json", whole.substr(0, length))) << length;
+}
+
+TEST(ATornLine, ThatIsNotTheLastIsRefused)
+{
+    const std::string line = format_entry(*two_entries().find(bc501));
+    const std::string text = format_ledger(two_entries()) + line.substr(0, 100) + line;
+    EXPECT_EQ(parse_ledger("originals.json", text).error().text(), "originals.json: line 4: /: not an object");
+    EXPECT_FALSE(parse_ledger("originals.json", format_ledger(two_entries()) + "\n"));
 }
 
 TEST(ALedger, OfGarbageIsRefused)
 {
-    for (const std::string& text : {std::string(), std::string("\0", 1), std::string(100, '\xff'), std::string("{}"),
-                                    std::string("{\"schema\":1,\"entries\":[[]]}"), std::string(" \n")})
+    for (const std::string& text :
+         {std::string(), std::string("\0", 1), std::string(100, '\xff'), std::string("{}\n"), std::string(" \n"),
+          std::string("\n"), std::string(R"({"schema":2,"entries":0})"), std::string("{\"schema\":2,\"entries\":0}\n[]\n"),
+          std::string("{\n \"entries\": [],\n \"schema\": 1\n}\n")})
         EXPECT_FALSE(parse_ledger("originals.json", text)) << text;
 }
 
@@ -215,11 +282,10 @@ TEST(ALedger, LargerThanAnyIsRefusedUnread)
 
 TEST(ALedger, NestedAMillionDeepIsRefused)
 {
-    std::string text = "{\"schema\":1,\"entries\":[";
-    text += std::string(1'000'000, '[') + std::string(1'000'000, ']') + "]}";
-    EXPECT_FALSE(parse_ledger("originals.json", text));
-    text = R"({"schema":1,"entries":[{"subsystem_nqn":)" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}]}";
-    EXPECT_FALSE(parse_ledger("originals.json", text));
+    const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+    EXPECT_FALSE(parse_ledger("originals.json", nested + "\n"));
+    for (const std::string& line : {nested, R"({"subsystem_nqn":)" + nested + "}", R"({"forgotten":)" + nested + "}"})
+        EXPECT_FALSE(parse_ledger("originals.json", format_ledger({}) + line + "\n"));
 }
 
 } // namespace

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Whatever happened to us, each drive gets back what it had: after a crash at any instant, under another name, once.
+#include <optional>
+
 #include "host/ledger_store.h"
 #include "reconcile/reconcile.h"
+#include "small_files.h"
 #include "temporary_directory.h"
 #include "watched_host.h"
 
@@ -254,14 +257,14 @@ TEST(AnEntryOfADriveWeDoNotKnow, IsForgottenWithoutAWrite)
 TEST(ADamagedLedger, IsLeftAlone)
 {
     const TemporaryDirectory place;
-    const std::string path = place.write("originals.json", "{\"schema\":1,\"entr");
+    const std::string path = place.write("originals.json", "{\"schema\":2,\"entr");
     const auto store = LedgerStore::open(path);
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().text(), path
-                                        + ": not a ledger of schema 1. It is the record of what the drives had before us, so "
+                                        + ": not a ledger of schema 2. It is the record of what the drives had before us, so "
                                           "nothing is written while it cannot be read. Move it away to start anew from the "
                                           "present values");
-    EXPECT_EQ(place.read("originals.json"), "{\"schema\":1,\"entr");
+    EXPECT_EQ(place.read("originals.json"), "{\"schema\":2,\"entr");
 }
 
 TEST(AFullRun, DoesNotKeepAnyDriveFromItsOriginal)
@@ -271,7 +274,7 @@ TEST(AFullRun, DoesNotKeepAnyDriveFromItsOriginal)
     const auto ledger = bench.open_ledger();
     for (const char* name : {"nvme0", "nvme1"})
         static_cast<void>(reconcile(bench.host, name, circumstances(bench.simulated), *ledger));
-    std::filesystem::create_directory(bench.place / "originals.json.new");
+    const SmallFiles full(0);
     EXPECT_EQ(results(restore(bench.host, *ledger)), (std::vector{Result::put_back, Result::put_back}));
     EXPECT_EQ(bench.drive.tolerance, us(100000));
     EXPECT_EQ(other.tolerance, us(100000));
@@ -286,7 +289,7 @@ TEST(AFullRun, TellsWhatIsBackAndStillOnRecord)
     for (const char* name : {"nvme0", "nvme1"})
         static_cast<void>(reconcile(bench.host, name, circumstances(bench.simulated), *ledger));
     bench.drive.faults["get-feature"] = refusal_of(RefusalKind::timed_out);
-    std::filesystem::create_directory(bench.place / "originals.json.new");
+    const SmallFiles full(0);
     const auto all = restore(bench.host, *ledger);
     EXPECT_EQ(results(all), (std::vector{Result::failed, Result::not_forgotten}));
     EXPECT_EQ(not_put_back(all), std::vector{bench.drive.id});
@@ -298,13 +301,13 @@ TEST(AFullRun, LeavesADriveAloneUntilThereIsRoom)
 {
     Bench bench;
     const auto ledger = bench.open_ledger();
-    std::filesystem::create_directory(bench.place / "originals.json.new");
+    auto full = std::make_optional<SmallFiles>(0);
     const Outcome outcome = reconcile(bench.host, "nvme0", circumstances(bench.simulated), *ledger);
     ASSERT_TRUE(outcome.error);
     EXPECT_EQ(outcome.error->kind, RefusalKind::try_later);
     EXPECT_TRUE(bench.host.writes.empty());
     EXPECT_TRUE(restore(bench.host, *ledger).empty());
-    std::filesystem::remove(bench.place / "originals.json.new");
+    full.reset();
     EXPECT_TRUE(reconcile(bench.host, "nvme0", circumstances(bench.simulated), *ledger).in_order());
     EXPECT_EQ(bench.drive.tolerance, us(25000));
 }

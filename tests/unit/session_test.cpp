@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "reconcile/reconcile.h"
+#include "small_files.h"
 #include "temporary_directory.h"
 #include "watched_host.h"
 
@@ -201,6 +202,53 @@ TEST(AStubbornTable, IsTriedAgainAtAnotherToleranceAndWhenTheTableIsAnother)
     s.drive->refuses_apst = false;
     EXPECT_TRUE(s.reconcile().verdict.verified());
     EXPECT_EQ(s.writes(), (Writes{"nvme0 1", "nvme0 0"}));
+}
+
+TEST(AStubbornTable, IsNotOneThatAFullDiskKeptUsFromRepairing)
+{
+    const TemporaryDirectory place;
+    const auto ledger = *LedgerStore::open(place / "originals.json");
+    Service s;
+    s.somebody_writes(us(25000));
+    s.drive->apst = ApstFeature{};
+    Session session{s.breaker, s.memory, s.now, &s.wishes, s.begun_under, false};
+    const auto reconcile = [&] { return nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session); };
+    {
+        const SmallFiles full(0);
+        EXPECT_EQ(reconcile().error->kind, RefusalKind::try_later);
+    }
+    EXPECT_EQ(s.writes(), Writes{});
+    EXPECT_TRUE(reconcile().verdict.verified());
+    EXPECT_EQ(s.writes(), (Writes{"nvme0 24999", "nvme0 25000"}));
+}
+
+TEST(AConfirmation, ThatAFullDiskRefusedIsCaughtUpWithAtTheNextLook)
+{
+    const TemporaryDirectory place;
+    const auto ledger = *LedgerStore::open(place / "originals.json");
+    Service s;
+    Session session{s.breaker, s.memory, s.now, &s.wishes, s.begun_under, false};
+    const auto reconcile = [&] { return nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session); };
+    {
+        std::optional<SmallFiles> full;
+        s.host.before = [&full](const std::string& call, std::size_t) -> Answer {
+            if (call.starts_with("write"))
+                full.emplace(0U);
+            return {};
+        };
+        EXPECT_EQ(s.drive->tolerance, us(100000));
+        EXPECT_TRUE(reconcile().error);
+        EXPECT_EQ(s.drive->tolerance, us(25000));
+        EXPECT_TRUE(reconcile().error) << "still full";
+        s.host.before = nullptr;
+    }
+    const auto recorded = [&place] {
+        return (*LedgerStore::open(place / "originals.json"))->snapshot().entries.begin()->second;
+    };
+    EXPECT_EQ(recorded().ours, std::nullopt);
+    EXPECT_TRUE(recorded().is_ours(us(25000))) << "it was announced";
+    EXPECT_TRUE(reconcile().in_order());
+    EXPECT_EQ(recorded().ours, us(25000));
 }
 
 TEST(ASupersededWish, WritesNothing)
