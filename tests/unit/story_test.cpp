@@ -28,7 +28,12 @@ public:
         d.run();
         EXPECT_EQ(done_, story_.steps.size());
     }
-    [[nodiscard]] LatencyTolerance tolerance(const std::string& name) const { return d.simulated.find(name)->tolerance; }
+    /// Also while jobs run.
+    [[nodiscard]] LatencyTolerance tolerance(const std::string& name) const
+    {
+        const std::lock_guard lock(d.simulated.kernel().time());
+        return d.simulated.find(name)->tolerance;
+    }
 
     Daemon& d;
 
