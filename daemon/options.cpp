@@ -2,9 +2,12 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <set>
+#include <vector>
 
 #include "command_line/usage.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 namespace {
@@ -15,6 +18,34 @@ std::set<std::string> level_words()
     for (const auto& [word, level] : log_level_names())
         words.insert(word);
     return words;
+}
+
+std::vector<std::string_view> story_names()
+{
+    std::vector<std::string_view> names;
+    for (const Story& story : stories())
+        names.push_back(story.name);
+    return names;
+}
+
+std::string stories_for_help()
+{
+    std::string text = "Stories:\n";
+    for (const Story& story : stories())
+        text += fmt::format("  {:<16}{}\n", story.name, story.shows);
+    return text;
+}
+
+/// What is wrong with the wish for a story; empty: nothing.
+std::string wrong_with_story(const Options& options, const std::string& name, bool ends_by_itself)
+{
+    if (ends_by_itself)
+        return "--story is for the service that keeps running, not for --once, --dry-run or --restore";
+    if (name.empty())
+        return "a story needs its name: --story NAME";
+    if (!options.story)
+        return fmt::format("there is no story \"{}\"{}", printable(name), suggestion(name, story_names()));
+    return options.simulate ? "" : "--story needs --simulate FILE|DIR: it is nothing for real drives";
 }
 
 } // namespace
@@ -39,6 +70,11 @@ std::variant<Options, int> parse_options(int argc, char** argv)
     auto* simulate = app.add_option("--simulate", options.simulate,
                                     "Use simulated controllers, described by a drive file or a directory of them")
                          ->type_name("FILE|DIR");
+    std::string story;
+    auto* story_option =
+        app.add_option("--story", story, "Play a story on the simulated controllers, then end")->type_name("NAME");
+    app.add_flag("--story-loop", options.story_loop, "Begin the story again after its end");
+    app.footer(stories_for_help());
     restore_flag->excludes(dry_run)->excludes(simulate)->excludes(config);
     std::string level = "info";
     app.add_option("--log-level", level, "error, warning, info or debug")
@@ -47,6 +83,12 @@ std::variant<Options, int> parse_options(int argc, char** argv)
 
     if (const auto code = parse_command_line(app, argc, argv))
         return *code;
+    options.story = find_story(story);
+    if (*story_option || options.story_loop)
+        if (const auto wrong = wrong_with_story(options, story, once || restore || options.dry_run); !wrong.empty()) {
+            complain("nvmepolicyd", fmt::format("{}; the stories are {}", wrong, fmt::join(story_names(), ", ")));
+            return exit_usage;
+        }
     options.log_level = log_level_names().at(level);
     if (once || restore)
         options.task = restore ? Options::Task::restore : Options::Task::once;

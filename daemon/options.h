@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "log.h"
+#include "simulation/stories.h"
 
 namespace nvmepolicy {
 
@@ -15,6 +16,8 @@ struct Options {
     Task task = Task::serve;
     std::optional<std::string> config;
     std::optional<std::string> simulate;
+    const Story* story = nullptr; ///< what is to befall the simulated controllers; none: nothing
+    bool story_loop = false;      ///< the story begins again after its end
     bool dry_run = false;
     LogLevel log_level = LogLevel::info;
 };

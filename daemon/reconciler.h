@@ -32,7 +32,7 @@ public:
         Host& host;
         LedgerStore& ledger;
         BreakerStore& breaker;
-        WriteWatch* watch; ///< none for simulated controllers
+        WriteWatch* watch; ///< none: nobody tells of writes
         Publisher& publisher;
         std::function<Clocks()> clocks = read_clocks;
     };

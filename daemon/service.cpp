@@ -16,7 +16,9 @@
 #include "host/policy_store.h"
 #include "host/uevents.h"
 #include "reconciler.h"
+#include "simulated_events.h"
 #include "stage.h"
+#include "story_player.h"
 #include "worker_pool.h"
 
 namespace nvmepolicy {
@@ -50,12 +52,21 @@ public:
         , on_exit_(policy.daemon.on_exit.value)
         , may_write_(!policy.daemon.dry_run.value)
     {
-        if (!stage_.host->simulated())
+        if (SimulatedHost* simulated = stage_.simulated())
+            simulated_events_.emplace(simulated->kernel(), loop_);
+        else
             listen_to_the_kernel();
-        reconciler_.emplace(Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker,
-                                                     watch_ ? &*watch_ : nullptr, publisher_},
-                            std::move(policy));
-        announcements_.emplace(loop_, *reconciler_, publisher_, udev_runs);
+        reconciler_.emplace(
+            Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker, write_watch(), publisher_},
+            std::move(policy));
+        announcements_.emplace(loop_, *reconciler_, publisher_,
+                               [simulated = stage_.host->simulated()] { return !simulated && udev_runs(); });
+        if (simulated_events_)
+            simulated_events_->deliver_to(*announcements_);
+        if (stage_.cast)
+            story_.emplace(
+                loop_, *options_.story, *stage_.cast, [this](const std::string& text) { tell(text); },
+                [this] { story_ended(); });
         for (const auto& [group, monitor] :
              {std::pair{UeventMonitor::Group::kernel, &kernel_events_}, std::pair{UeventMonitor::Group::udev, &udev_events_}})
             if (*monitor)
@@ -70,7 +81,11 @@ public:
 
     int run()
     {
-        publisher_.say(LogLevel::info, Happening::started, fmt::format("nvmepolicyd {} started", NVMEPOLICY_VERSION));
+        publisher_.say(
+            LogLevel::info, Happening::started,
+            fmt::format("nvmepolicyd {} started{}", NVMEPOLICY_VERSION, simulated_events_ ? ", on SIMULATED drives" : ""));
+        if (story_)
+            begin_story();
         sd_notify(0, "READY=1\nSTATUS=Following the machine");
         return loop_.run();
     }
@@ -90,6 +105,29 @@ private:
         resume_timer_ = make_resume_timer();
         if (resume_timer_)
             sources_.push_back(loop_.on_readable_first(resume_timer_.get(), [this] { clock_was_set(); }));
+    }
+
+    [[nodiscard]] WriteWatch* write_watch()
+    {
+        if (simulated_events_)
+            return &*simulated_events_;
+        return watch_ ? &*watch_ : nullptr;
+    }
+
+    void begin_story()
+    {
+        tell(fmt::format("{}: {}", options_.story->name, options_.story->shows));
+        story_->begin();
+    }
+
+    void tell(const std::string& text) const { publisher_.say(LogLevel::info, Happening::story, "story: " + text); }
+
+    void story_ended()
+    {
+        if (options_.story_loop)
+            return begin_story();
+        tell("the end");
+        stop();
     }
 
     void subscribe(UeventMonitor::Group group, std::optional<UeventMonitor>& monitor)
@@ -170,6 +208,7 @@ private:
         if (stopping_)
             return;
         stopping_ = true;
+        story_.reset();
         sd_notify(0, "STOPPING=1");
         reconciler_->stop();
         publisher_.say(LogLevel::info, Happening::stopping, "stopping");
@@ -212,6 +251,8 @@ private:
     std::optional<UeventMonitor> kernel_events_;
     std::optional<UeventMonitor> udev_events_;
     std::optional<AttributeWatch> watch_;
+    std::optional<SimulatedEvents> simulated_events_;
+    std::optional<StoryPlayer> story_;
     UniqueFd resume_timer_;
     std::optional<Reconciler> reconciler_;
     std::optional<Announcements> announcements_;

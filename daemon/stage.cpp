@@ -48,6 +48,11 @@ LeftBehind* Stage::left_behind() const
     return real ? &real->left_behind() : nullptr;
 }
 
+SimulatedHost* Stage::simulated() const
+{
+    return dynamic_cast<SimulatedHost*>(host.get());
+}
+
 std::optional<Stage> set_stage(const Options& options, bool to_write, const Log& log)
 {
     Stage stage;
@@ -57,6 +62,13 @@ std::optional<Stage> set_stage(const Options& options, bool to_write, const Log&
             log.say(LogLevel::error, error.text());
         if (!drives.host)
             return std::nullopt;
+        if (options.story) {
+            stage.cast = Cast::choose(drives.host->kernel());
+            if (!stage.cast) {
+                log.say(LogLevel::error, *options.simulate + ": a story needs a drive that can sleep, and there is none");
+                return std::nullopt;
+            }
+        }
         stage.host = std::move(drives.host);
         stage.ledger = std::make_unique<LedgerStore>();
         stage.breaker = std::make_unique<BreakerStore>();

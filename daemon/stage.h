@@ -12,6 +12,7 @@
 #include "log.h"
 #include "options.h"
 #include "reconcile/reconcile.h"
+#include "simulation/simulated_host.h"
 
 namespace nvmepolicy {
 
@@ -20,11 +21,14 @@ struct Stage {
     std::unique_ptr<Host> host;
     std::unique_ptr<LedgerStore> ledger;
     std::unique_ptr<BreakerStore> breaker;
+    std::optional<Cast> cast; ///< of the story that was asked for; none: none was
 
     /// The same controllers, for somebody in a hurry: after `time` nothing more is waited for.
     [[nodiscard]] std::unique_ptr<Host> hurried(std::chrono::milliseconds time) const;
     /// Children that hang with their drive; none where the controllers are simulated.
     [[nodiscard]] LeftBehind* left_behind() const;
+    /// None where the controllers are real.
+    [[nodiscard]] SimulatedHost* simulated() const;
 };
 
 /// None: it is not possible, and the reason has been said. Before anything may be written: root, a writable /sys, no other

@@ -29,6 +29,8 @@ public:
     /// By somebody else.
     void write_tolerance(SimulatedController& controller, const LatencyTolerance& tolerance);
     Machine& machine;
+    /// To be used as its time() allows: others may be inside.
+    [[nodiscard]] SimulatedKernel& kernel() const { return kernel_; }
 
     [[nodiscard]] Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
     [[nodiscard]] std::unique_ptr<ControllerDevice> open_device(const Directory& directory, const std::string& name) override;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// A service without its ears: loop, pool, reconciler and publisher on simulated drives, and a test that is a list of steps.
+// A service without its ears, unless it is to listen(): loop, pool, reconciler and publisher on simulated drives, and a test
+// that is a list of steps.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,7 @@
 
 #include "event_loop.h"
 #include "reconciler.h"
+#include "simulated_events.h"
 #include "temporary_directory.h"
 #include "watched_host.h"
 #include "worker_pool.h"
@@ -262,6 +264,8 @@ public:
     Milliseconds later{0};           ///< that much the clocks are ahead
     Milliseconds asleep{36'000'000}; ///< what they say of suspend; some of it was before the service began
     std::optional<Reconciler> reconciler;
+    SimulatedEvents events{simulated.kernel(), loop};
+    std::optional<Announcements> announcements;
 
     /// With one thread jobs run one after the other, and settle() is exact.
     static Daemon& start(StandardError& log, const Policy& policy = {}, std::size_t threads = 1,
@@ -306,6 +310,13 @@ public:
         });
         return settle();
     }
+    /// What befalls the simulated machine is announced, without a udev daemon.
+    Daemon& listen()
+    {
+        announcements.emplace(loop, *reconciler, publisher, [] { return false; });
+        events.deliver_to(*announcements);
+        return *this;
+    }
     void run()
     {
         tick();
@@ -315,7 +326,7 @@ public:
 private:
     Daemon(StandardError& to, const Policy& policy, std::size_t threads) : log(to), pool(*new WorkerPool(threads, threads))
     {
-        reconciler.emplace(Reconciler::Surroundings{loop, pool, host, ledger, breaker, nullptr, publisher,
+        reconciler.emplace(Reconciler::Surroundings{loop, pool, host, ledger, breaker, &events, publisher,
                                                     [this] {
                                                         return Clocks{read_clocks().since_boot + later, asleep};
                                                     }},
