@@ -79,7 +79,7 @@ void sizes(benchmark::internal::Benchmark* benchmark)
 {
     for (const int controllers : {1, 64, 1024, 4096})
         benchmark->Arg(controllers);
-    benchmark->Unit(benchmark::kMillisecond)->Complexity();
+    benchmark->Unit(benchmark::kMillisecond)->Complexity(benchmark::oN);
 }
 
 /// Nothing was ever written to any of them.

@@ -86,6 +86,8 @@ std::optional<Cast> Cast::choose(SimulatedKernel& kernel)
             candidates.push_back(std::move(c));
     if (candidates.empty())
         return std::nullopt;
+    // By name, nvme10 would come before nvme3.
+    std::ranges::sort(candidates, {}, [](const SimulatedKernel::Held& c) { return c->object; });
     // The other drive is of another model, where there is one.
     return Cast(kernel, candidates.front(), candidates[candidates.size() > 1 ? 1 : 0]->drive);
 }

@@ -149,6 +149,18 @@ TEST(AStory, NeedsADriveThatCanSleep)
     EXPECT_EQ(Cast::choose(host.kernel())->drive(), "nvme1");
 }
 
+TEST(AStory, IsAboutTheControllerThatCameFirst)
+{
+    SimulatedHost host;
+    DriveFile sleepless = evo_plus();
+    sleepless.apsta = 0;
+    for (int i = 0; i < 3; ++i)
+        host.add(sleepless);
+    for (int i = 3; i < 12; ++i)
+        host.add(evo_plus());
+    EXPECT_EQ(Cast::choose(host.kernel())->drive(), "nvme3") << "not nvme10";
+}
+
 TEST(AStory, HasTheSameDriveTwiceWhereThereIsOnlyOneModel)
 {
     SimulatedHost host;
