@@ -211,6 +211,8 @@ void SimulatedKernel::activate_firmware(const Held& c)
     if (c->leaving || c->state != ControllerState::live)
         return;
     enter(c, ControllerState::resetting);
+    time_.sleep_until(
+        c->name + " activates its firmware", [&c] { return c->leaving; }, time_.now() + firmware_activation);
     if (!c->leaving)
         enter(c, ControllerState::live);
 }

@@ -46,6 +46,8 @@ public:
     KernelVersion version = KernelVersion::linux_6_12;
     /// An admin command that takes longer makes the driver reset the controller. Source: nvme_timeout().
     Milliseconds admin_timeout{60'000};
+    /// How long a drive needs to activate its firmware; the driver waits for it. Source: nvme_fw_act_work().
+    Milliseconds firmware_activation{5'000};
     std::function<void(const Uevent&)> announce;                       ///< a uevent, on the kernel's netlink group
     std::function<void(const SimulatedController&)> tolerance_written; ///< as inotify has it
     /// A process of ours makes a system call, by a request of device_protocol.h.

@@ -38,7 +38,9 @@ Process::Process(const Machine& machine, Policy policy)
     std::optional<Refusal> complaint;
     breaker_ = BreakerStore::open(state_directory, runtime_directory, complaint, in_.storage);
     reconciler_.emplace(Reconciler::Surroundings{loop_, workers_, host_, *ledger_, *breaker_, this, publisher_,
-                                                 [this] { return Clocks{in_.scheduler.now(), in_.asleep}; }},
+                                                 [this] {
+                                                     return Clocks{in_.scheduler.now(), in_.asleep};
+                                                 }},
                         policy_);
     announcements_.emplace(loop_, *reconciler_, publisher_, [this] { return in_.udev_runs; });
     announcements_->hears(UeventMonitor::Group::kernel);
