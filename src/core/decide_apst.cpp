@@ -167,7 +167,10 @@ ApstTableInputs kernel_inputs(const Controller& controller, const Machine& machi
 {
     const IdentifyController& id = *controller.identify;
     // force_apst lifts both quirks. Source: nvme_init_identify().
-    const ApstQuirks quirks = machine.force_apst ? ApstQuirks{} : controller.quirks.quirks;
+    ApstQuirks quirks = machine.force_apst ? ApstQuirks{} : controller.quirks.quirks;
+    // Where no_apst is in force there is no file: this kernel has another list, or force_apst was set at the last Identify.
+    if (controller.tolerance && controller.tolerance->has_value())
+        quirks.no_apst = false;
     return {id.apsta != 0, id.npss, id.power_states, quirks, machine.apst};
 }
 

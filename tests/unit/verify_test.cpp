@@ -205,6 +205,17 @@ TEST(ATableThatGoesToPs4, IsVerifiedWithoutTheListedQuirk)
     EXPECT_TRUE(c.plan().empty());
 }
 
+// The simulation found it, in a drive that took the name of a listed model with other firmware.
+TEST(ADriveOnTheNoApstList, WhoseToleranceFileExistsIsPredictedWithoutTheQuirk)
+{
+    Case c = settled("wd-blue-sn550-500gb", us(25000));
+    ApstQuirks no_apst;
+    no_apst.no_apst = true;
+    c.controller.quirks = {no_apst, QuirkKnowledge::Source::device_table};
+    EXPECT_EQ(c.verify().agreement, Agreement::verified) << c.verify().reason;
+    EXPECT_TRUE(c.plan().empty());
+}
+
 TEST(AListedQuirk, ThatIsInForceIsPlainlyVerified)
 {
     Case c = settled("wd-blue-sn550-500gb", any, no_deepest_ps);
