@@ -15,6 +15,8 @@ namespace {
 constexpr Milliseconds power_is_known_after{10'000};
 /// For udevd to be late, and then for a look.
 constexpr Milliseconds looked_at_after{8'000};
+/// The longest pause between looks at a controller that was not live, and then for a look.
+constexpr Milliseconds looked_at_again_after{68'000};
 /// A changed wish claims back what somebody else has left: by the first look that comes to a decision, which a drive may hold
 /// up.
 constexpr Milliseconds claimed_within{150'000};
@@ -197,8 +199,12 @@ void Invariants::time_passes()
         return;
     for (const std::string& name : kernel_.names()) {
         const auto c = kernel_.find(name);
-        const History& h = histories_[c->object];
-        const Milliseconds due = std::max(h.connected_at, lane_blocked_at_) + looked_at_after;
+        History& h = histories_[c->object];
+        if (c->state != ControllerState::live)
+            h.not_live_at = now;
+        // What comes live without an event is found by a look that is repeated ever more rarely.
+        const Milliseconds due =
+            std::max(std::max(h.connected_at, lane_blocked_at_) + looked_at_after, h.not_live_at + looked_at_again_after);
         if (c->state != ControllerState::live || h.sick || h.connected_at <= caller_.started_at || h.asked_at >= h.connected_at)
             continue;
         if (now > due)

@@ -72,7 +72,8 @@ private:
         bool refused = false;
         Milliseconds firmware_at{-1};
         Milliseconds asked_at{-1};     ///< when we last asked for Identify
-        Milliseconds connected_at{-1}; ///< when it last came live
+        Milliseconds connected_at{-1}; ///< when that was last announced
+        Milliseconds not_live_at{-1'000'000};
     };
     struct Request {
         std::uint64_t process;
