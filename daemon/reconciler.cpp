@@ -25,7 +25,7 @@ constexpr Milliseconds shortest_sleep{500};
 
 bool not_live(const Outcome& o)
 {
-    return o.controller && o.controller->state != ControllerState::live;
+    return !o.controller || o.controller->state != ControllerState::live; // without one: not known to the kernel yet
 }
 
 /// Things that pass by themselves are worth another look; the others wait for an event.

@@ -218,7 +218,7 @@ private:
                 "a drive or the disk did not answer in time, so not everything was put back; nvmepolicyd --restore does");
             loop_.exit(exit_failed);
         }));
-        const bool put_back = on_exit_ == OnExit::restore;
+        const bool put_back = may_write_ && on_exit_ == OnExit::restore;
         pool_.submit([this, put_back] {
             std::vector<Restored> restored;
             if (put_back) {

@@ -81,6 +81,10 @@ Result<void> LedgerStore::intend(const ToleranceChange& change)
     const std::lock_guard lock(mutex_);
     const LedgerEntry* const known = ledger_.find(change.controller);
     const std::optional<LedgerEntry> before = known ? std::optional{*known} : std::nullopt;
+    // Whoever is late, and means an object that has left, must not take the record from the one that came after it.
+    if (before && before->object > change.object)
+        return Refusal{change.name, change.to.kernel_text(), "not written, the controller has left and come back meanwhile",
+                       RefusalKind::gone};
     LedgerEntry& entry = ledger_.at(change.controller);
     if (!before || before->object != change.object) { // A new controller object starts with the kernel's default.
         entry = LedgerEntry{};
@@ -116,8 +120,9 @@ Result<void> LedgerStore::confirm(const ToleranceChange& change, const ApstParam
 {
     const std::lock_guard lock(mutex_);
     close(change);
-    if (!ledger_.find(change.controller))
-        return {}; // restored and forgotten meanwhile
+    const LedgerEntry* const known = ledger_.find(change.controller);
+    if (!known || known->object != change.object)
+        return {}; // restored and forgotten meanwhile, or about a later object by now
     LedgerEntry& entry = ledger_.at(change.controller);
     entry.intended.clear();
     const auto [first, last] = open_.equal_range(change.controller);

@@ -50,6 +50,26 @@ TEST(AnIntent, IsOnDiskBeforeTheWrite)
     EXPECT_FALSE(std::filesystem::exists(place / "originals.json.new"));
 }
 
+TEST(AnIntent, ThatIsAboutAnObjectThatHasLeftDoesNotTakeTheRecordFromTheNextOne)
+{
+    const TemporaryDirectory place;
+    const auto store = opened(place / "originals.json");
+    ToleranceChange late = change(us(25000), us(0));
+    late.object = 1;
+    ToleranceChange next = change(us(100000), us(25000));
+    next.object = 2;
+    ASSERT_TRUE(store->intend(next));
+    const auto refused = store->intend(late);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, RefusalKind::gone);
+    ASSERT_TRUE(store->confirm(late, {}));
+    ASSERT_TRUE(store->confirm(next, {}));
+    const auto entry = opened(place / "originals.json")->find(evo_plus);
+    EXPECT_EQ(entry->object, 2U);
+    EXPECT_EQ(entry->first, us(100000));
+    EXPECT_EQ(entry->ours, us(25000));
+}
+
 TEST(TheFirstValue, StaysTheFirst)
 {
     const TemporaryDirectory place;

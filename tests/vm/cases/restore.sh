@@ -22,6 +22,10 @@ check "read-only /sys: nothing sent" expect "programmed('$evo') == []"
 once
 check "applied" exit_code 0
 check "all at 25000" equal "$(tolerance $evo) $(tolerance $auto) $(tolerance $foreign)" "25000 25000 25000"
+start_service --dry-run
+stop_service
+check "a service in a dry run: ends well" equal "$code" 0
+check "a service in a dry run: puts nothing back when it stops" equal "$(tolerance $evo) $(tolerance $auto)" "25000 25000"
 set_tolerance $foreign 50000
 restore
 check "restore: exit code 0" equal "$code" 0
