@@ -55,6 +55,7 @@ struct Reconciler::Object {
     bool connected_meanwhile = false; ///< since the running job was started, which knows nothing of it
     bool claiming = false;            ///< the running job does so
     bool claim = false;               ///< the next look claims back what somebody else left
+    bool was_not_live = false;        ///< at the last look
     int failures = 0;                 ///< looks in a row that ended in something passing
     int written_looks = 0;
     Milliseconds written_since{0};
@@ -315,6 +316,9 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
     if (!judged)
         o.claim = o.claim || o.claiming; // It could not come to a write.
 
+    // Looks that failed for another reason do not use up those at a controller that will be live in a moment.
+    if (std::exchange(o.was_not_live, not_live(outcome)) != not_live(outcome))
+        o.failures = 0;
     if (outcome.foreign.stand == ForeignStand::wait)
         look_again(o, outcome.foreign.pause);
     else if (!passes(outcome))
