@@ -27,7 +27,6 @@ struct SimulatedController {
     LatencyTolerance tolerance;   ///< what the file shows
     LatencyTolerance driver_copy; ///< what the driver compares with; `auto` and `any` are one to it
     ApstFeature apst;             ///< what the drive holds
-    bool cache_mode_kept = true;  ///< no rescan of Linux 6.1 has set the leaf queue back since it was written
     std::string cache_mode;       ///< what somebody wrote to the leaf's write_cache; empty: nothing
 
     bool identified = true;      ///< the driver has read Identify: before, its attributes read (efault)

@@ -102,7 +102,6 @@ public:
                const Patience& patience, PendingCalls& left_behind)
         : SimulatedLine(kernel, name, controller, waiting, patience, left_behind)
         , kernel_(kernel)
-        , name_(name)
         , controller_(controller)
     {
     }
@@ -126,7 +125,6 @@ private:
     }
 
     SimulatedKernel& kernel_;
-    std::string name_;
     SimulatedKernel::Held controller_;
 };
 

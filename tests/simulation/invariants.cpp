@@ -195,7 +195,7 @@ void Invariants::time_passes()
     const Milliseconds now = kernel_.time().now();
     if (kernel_.pm_qos_is_locked())
         lane_blocked_at_ = now;
-    if (!caller_.policy || caller_.restores || events_lost_)
+    if (!caller_.policy || caller_.restores)
         return;
     for (const std::string& name : kernel_.names()) {
         const auto c = kernel_.find(name);

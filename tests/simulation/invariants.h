@@ -49,8 +49,6 @@ public:
     void falls_sick(const SimulatedController& c) { histories_[c.object].sick = true; }
     void will_refuse(const SimulatedController& c) { histories_[c.object].refused = true; }
     void gets_firmware(const SimulatedController& c);
-    void events_are_lost() { events_lost_ = true; }
-    void events_are_found() { events_lost_ = false; }
 
     // When it is checked.
     void time_passes();
@@ -95,7 +93,6 @@ private:
     std::vector<Request> requests_;
     Milliseconds power_changed_at_{-1'000'000};
     Milliseconds lane_blocked_at_{0};
-    bool events_lost_ = false;
     std::optional<Violation> broken_;
 };
 

@@ -27,7 +27,6 @@ Process::Process(const Machine& machine, Policy policy)
     , host_(machine.kernel, waiting_, service_patience())
     , publisher_(*this)
     , policy_(std::move(policy))
-
 {
     auto ledger = LedgerStore::open(ledger_file, in_.storage);
     if (!ledger) {
@@ -83,11 +82,12 @@ void Process::stop()
     reconciler_->stop();
     sources_.push_back(loop_.after(time_to_stop, [this] { ended_ = 1; }));
     workers_.submit([this] {
+        std::vector<Restored> restored;
         if (policy_.daemon.on_exit.value == OnExit::restore) {
             SimulatedHost hurried(host_, {time_to_restore, waiting_.now() + time_to_restore});
-            static_cast<void>(restore(hurried, *ledger_, 1));
+            restored = restore(hurried, *ledger_, 1);
         }
-        static_cast<void>(breaker_->end_trials());
+        static_cast<void>(breaker_->end_trials(not_put_back(restored)));
         loop_.post([this] { ended_ = 0; });
     });
 }
