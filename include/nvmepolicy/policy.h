@@ -156,13 +156,20 @@ struct ControllerPolicy {
 struct LatencyHold {
     LatencyBound bound;
     std::string by; ///< who and why, for the explanation
+    friend bool operator==(const LatencyHold&, const LatencyHold&) = default;
 };
 
-/// What is wanted at this moment: the profile in force, and the holds on this controller.
+/// What is wanted at this moment: the profile in force, and the holds on the latency.
 struct Wish {
     std::string profile = "balanced";
-    std::vector<LatencyHold> holds;
+    std::string held_by{};                          ///< who holds that profile; empty: it was set
+    std::vector<LatencyHold> holds{};               ///< on every drive
+    std::map<ControllerId, LatencyHold> holds_on{}; ///< on one
+    friend bool operator==(const Wish&, const Wish&) = default;
 };
+
+/// What the configuration by itself asks for.
+[[nodiscard]] Wish wish_of(const Policy& policy);
 
 [[nodiscard]] std::string show(MatchKey key);
 

@@ -11,7 +11,7 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const Bre
     Round round;
     round.circumstances.policy = policy;
     round.circumstances.breaker = &breaker;
-    round.circumstances.wish.profile = policy.daemon.profile.value;
+    round.circumstances.wish = wish_of(policy);
     round.circumstances.machine = observe_machine(host, round.complaints);
 
     std::vector<std::string> names;
