@@ -40,6 +40,7 @@ PROPERTIES = "org.freedesktop.DBus.Properties"
 OBJECT_MANAGER = "org.freedesktop.DBus.ObjectManager"
 MOCK = "org.freedesktop.DBus.Mock"
 NO_CONSTRAINT = 2**64 - 1
+EXIT_NO_BUS = 3
 NOBODY = 65534
 # Under a sanitizer, or on a machine that has other things to do, everything takes longer; what is a promise has its own limit.
 PATIENCE_S = 20
@@ -165,6 +166,11 @@ class Daemon(Process):
         """How often any of its threads went to sleep, which is once more than it woke up."""
         return sum(int(line.split()[1]) for task in self.tasks() for line in (task / "status").read_text().splitlines()
                    if line.startswith("voluntary_ctxt_switches"))
+
+    def worked(self):
+        """How often threads went to sleep that do something about drives: grows with every look."""
+        return sum(int(line.split()[1]) for task in self.tasks() if int(task.name) != self.pid
+                   for line in (task / "status").read_text().splitlines() if line.startswith("voluntary_ctxt_switches"))
 
     def memory_kb(self, what="Pss"):
         for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:

@@ -6,7 +6,6 @@
     {"do": "signal", …}             the same as a signal; to: only to that client
     {"do": "own", "name": …}
     {"do": "flood", "count": …}     sends that many calls, and reads no reply from then on
-    {"do": "flood-signals", …}      sends a signal very often
 
 and answers with an object a line.
 """
@@ -34,7 +33,8 @@ def plain(value):
 
 def arguments_of(order):
     # A megabyte does not go through a pipe as such: {"repeat": ["x", 1048576]}
-    return [item["repeat"][0] * item["repeat"][1] if isinstance(item, dict) else item for item in order["arguments"]]
+    return [item["repeat"][0] * item["repeat"][1] if isinstance(item, dict) and "repeat" in item else item
+            for item in order["arguments"]]
 
 
 def call(connection, order):
