@@ -206,10 +206,10 @@ void Reconciler::look_at_power()
             auto next = std::make_shared<Circumstances>(*now_);
             next->machine = machine;
             now_ = std::move(next);
+            if (changed && in_.listener)
+                in_.listener->circumstances_changed();
             if (!changed)
                 return;
-            if (in_.listener)
-                in_.listener->circumstances_changed();
             for (auto& [name, object] : objects_)
                 wish_changed(*object);
         });
@@ -372,7 +372,7 @@ void Reconciler::start(Object& o)
         settled(name);
     });
     o.claiming = std::exchange(o.claim, false);
-    Session session{&in_.breaker, o.memory, since_boot(), o.wishes.get(), *o.wishes, o.claiming};
+    Session session{&in_.breaker, o.memory, since_boot(), o.wishes.get(), *o.wishes, o.claiming, in_.listener != nullptr};
     in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = o.wishes, session]() mutable {
         Outcome outcome = now->policy.daemon.dry_run.value ? look(in_.host, name, *now, in_.ledger, &session)
                                                            : reconcile(in_.host, name, *now, in_.ledger, &session);

@@ -126,6 +126,9 @@ struct Match {
     friend bool operator==(const Match&, const Match&) = default;
 };
 
+/// `[a-z0-9-]{1,32}`
+[[nodiscard]] bool is_profile_name(std::string_view name);
+
 /// The built-in profiles; they can be changed, not removed.
 [[nodiscard]] std::map<std::string, Profile> builtin_profiles();
 
