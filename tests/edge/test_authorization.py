@@ -116,6 +116,25 @@ class Authorization(bus.TestCase):
         self.assertEqual(answer[0], NOT_AUTHORIZED)
         self.assertEqual(self.base(), "balanced")
 
+    def test_polkit_answers_nonsense(self):
+        """Any other answer than a yes is a no, and nobody waits for it."""
+        for signature, answer in (("b", "True"), ("", ""), ("s", "'yes'"), ("(bba{sv})", "(True, False, {})"), ("u", "1")):
+            with self.subTest(signature):
+                mock = bus.Process([bus.PYTHON, "-m", "dbusmock", "--system", bus.PLAYED[0], *bus.MOCKED["polkitd"]],
+                                   self.directory / "nonsense.log", env={"DBUS_SYSTEM_BUS_ADDRESS": self.bus.address})
+                self.addCleanup(mock.stop)
+                bus.wait_for(lambda: self.connection.name_has_owner(bus.PLAYED[0]))
+                bus.wait_for(lambda: "Mock" in self.answer_or_nothing(bus.PLAYED[0], bus.MOCKED["polkitd"][0]))
+                self.connection.call_blocking(
+                    bus.PLAYED[0], bus.MOCKED["polkitd"][0], bus.MOCK, "AddMethod", "sssss",
+                    (bus.MOCKED["polkitd"][1], "CheckAuthorization", "(sa{sv})sa{ss}us", signature, f"ret = {answer}" if answer else ""))
+                nobody = self.actor(NOBODY)
+                nobody.begin("SetProfile", "s", "performance")
+                self.assertEqual(nobody.result(10)[0], NOT_AUTHORIZED)
+                self.assertEqual(self.base(), "balanced")
+                mock.kill()
+                bus.wait_for(lambda: not self.connection.name_has_owner(bus.PLAYED[0]))
+
     def test_polkit_hangs_and_others_are_served(self):
         polkit = self.polkit(["org.nvmepolicy1.set-profile"])
         polkit.do("SimulateHang", "b", True)

@@ -34,16 +34,6 @@ class Failures(bus.TestCase):
                 for word in ABORTS:
                     self.assertNotIn(word, daemon.log())
 
-    def test_a_bus_that_accepts_and_says_nothing(self):
-        import socket
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(str(self.directory / "mute"))
-            listening.listen()
-            daemon = self.launch(address=f"unix:path={self.directory}/mute")
-            bus.settle(1)
-            daemon.process.send_signal(signal.SIGTERM)
-            bus.wait_for(lambda: not daemon.running(), 100, "its end")
-
     def test_without_a_bus(self):
         daemon = self.launch(address="none")
         bus.wait_for(lambda: "25000" in daemon.log())
@@ -90,6 +80,35 @@ class Failures(bus.TestCase):
         bus.wait_for(lambda: polkit.do("HaveHangingCalls", ""))
         self.bus.kill()
         self.ended(daemon, "D-Bus")
+
+    def test_the_bus_leaves_and_everything_else_happens_at_that_moment(self):
+        for order in [signal.SIGHUP] * 12 + [signal.SIGTERM] * 4:  # which of them the loop sees first, is chance
+            with self.subTest(order):
+                self.configure("")
+                daemon = self.start()
+                actor = self.actor()
+                actor.call("HoldProfile", "sss", "performance", "", "")
+                bus.settle(0.3)
+                daemon.process.send_signal(signal.SIGSTOP)
+                self.bus.kill()
+                self.configure('[daemon]\nfollow = "power-profiles-daemon"\n[profiles.balanced]\nmax_wake_latency = "5ms"\n')
+                daemon.process.send_signal(order)
+                daemon.process.send_signal(signal.SIGCONT)
+                self.assertIn(daemon.exit_code(), (0, bus.EXIT_NO_BUS) if order == signal.SIGTERM else (bus.EXIT_NO_BUS,), daemon.log())
+                for word in ABORTS:
+                    self.assertNotIn(word, daemon.log())
+                (self.directory / "socket").unlink(missing_ok=True)
+                self.bus = self.start_bus()
+                self.connection = self.bus.connect()
+
+    def test_a_stop_puts_values_back_although_the_bus_leaves_meanwhile(self):
+        daemon = self.start()
+        daemon.process.send_signal(signal.SIGSTOP)
+        daemon.process.send_signal(signal.SIGTERM)
+        self.bus.kill()
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.exit_code()
+        self.assertIn("put back", daemon.log())
 
     def test_a_stop_in_the_middle_of_calls(self):
         polkit = self.polkit()
