@@ -27,7 +27,7 @@ class Failures(bus.TestCase):
         for address in ("nonsense", "", "unix:", "tcp:host=256.1.1.1,port=1", "unix:path=" + "x" * 300):
             with self.subTest(address):
                 daemon = bus.Daemon([bus.BUILD / "bin/nvmepolicyd", "--bus", address, "--simulate", self.drive_directory],
-                                    self.directory / "nonsense.log", env={"RUNTIME_DIRECTORY": str(self.runtime),
+                                    self.directory / "nonsense.log", env={**bus.SANITIZER, "RUNTIME_DIRECTORY": str(self.runtime),
                                                                           "STATE_DIRECTORY": str(self.state)})
                 self.addCleanup(daemon.stop)
                 self.assertIn(daemon.exit_code(), (2, bus.EXIT_NO_BUS))
@@ -152,7 +152,7 @@ class Failures(bus.TestCase):
 
     def test_once_needs_no_bus(self):
         daemon = bus.Daemon([bus.BUILD / "bin/nvmepolicyd", "--once", "--simulate", self.drive_directory],
-                            self.directory / "once.log", env={"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent",
+                            self.directory / "once.log", env={**bus.SANITIZER, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent",
                                                               "RUNTIME_DIRECTORY": str(self.runtime)})
         self.assertEqual(daemon.exit_code(), 0, daemon.log())
 
