@@ -4,6 +4,8 @@
 #include "command_line/usage.h"
 #include "commands.h"
 #include "look_options.h"
+#include "report/json.h"
+#include "report/text.h"
 
 namespace nvmepolicy {
 
@@ -22,10 +24,7 @@ void add_explain(CLI::App& app, Chosen& chosen)
                 complain("nvmepolicyctl", outcome.error ? outcome.error->text() : "it could not be read");
                 return exit_failed;
             }
-            fmt::print("{}{}: {}, firmware {}\n", look->simulated ? "SIMULATED " : "", outcome.name, outcome.controller->model,
-                       outcome.controller->firmware);
-            for (const std::string& line : outcome.explanation)
-                fmt::print("{}\n", line);
+            fmt::print("{}", explain_text(show_json(look->round, outcome, look->simulated)));
             return exit_done;
         };
     });

@@ -19,7 +19,7 @@ void add_plan(CLI::App& app, Chosen& chosen)
             if (!look)
                 return exit_failed;
             fmt::print("{}", options->json ? to_text(plan_json(look->round, look->simulated))
-                                           : plan_text(look->round, look->simulated));
+                                           : plan_text(plan_json(look->round, look->simulated)));
             return exit_done;
         };
     });

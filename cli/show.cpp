@@ -21,7 +21,7 @@ void add_show(CLI::App& app, Chosen& chosen)
                 return exit_failed;
             const Outcome& outcome = look->round.outcomes.front();
             fmt::print("{}", options->json ? to_text(show_json(look->round, outcome, look->simulated))
-                                           : show_text(look->round, outcome, look->simulated, style_of_stdout()));
+                                           : show_text(show_json(look->round, outcome, look->simulated), style_of_stdout()));
             return outcome.controller ? exit_done : exit_failed;
         };
     });

@@ -19,7 +19,7 @@ void add_status(CLI::App& app, Chosen& chosen)
             if (!look)
                 return exit_failed;
             fmt::print("{}", options->json ? to_text(status_json(look->round, look->simulated))
-                                           : status_text(look->round, look->simulated, style_of_stdout()));
+                                           : status_text(status_json(look->round, look->simulated), style_of_stdout()));
             return exit_done;
         };
     });
