@@ -72,6 +72,17 @@ sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& rule, s
     return connection.addMatch(rule, [handler = std::move(handler)](auto&& message) { handler(message); });
 }
 
+Envelope envelope_of(const sdbus::Message& message)
+{
+#if SDBUSCPP_MAJOR >= 2
+    const auto text = [](const char* t) { return t ? std::string(t) : std::string(); };
+    return {text(message.getSender()), text(message.getPath()), text(message.getInterfaceName()),
+            text(message.getMemberName())};
+#else
+    return {message.getSender(), message.getPath(), message.getInterfaceName(), message.getMemberName()};
+#endif
+}
+
 sdbus::Error make_error(const char* name, const std::string& text)
 {
 #if SDBUSCPP_MAJOR >= 2
