@@ -67,12 +67,7 @@ public:
             return errno_refusal(path, "", errno);
         return {};
     }
-    [[nodiscard]] Result<void> make_directory(const std::string& path) override
-    {
-        if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST)
-            return errno_refusal(path, "", errno);
-        return {};
-    }
+    [[nodiscard]] Result<void> make_directory(const std::string& path) override { return make_readable_directory(path); }
 };
 
 } // namespace

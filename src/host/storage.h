@@ -34,7 +34,7 @@ public:
     [[nodiscard]] virtual Result<std::unique_ptr<AppendOnlyFile>> begin(const std::string& path, std::string_view text) = 0;
     /// One that is not there already is fine.
     [[nodiscard]] virtual Result<void> remove(const std::string& path) = 0;
-    /// Mode 0755. One that is there already is fine.
+    /// Mode 0755, whatever the umask. One that is there already is fine.
     [[nodiscard]] virtual Result<void> make_directory(const std::string& path) = 0;
 };
 
