@@ -46,6 +46,9 @@ struct ForeignVerdict {
 [[nodiscard]] ForeignVerdict judge_foreign(const ApstQuestion& question, const ApstDecision& decision, SessionMemory& memory,
                                            Milliseconds now);
 
+/// Theirs was written over. A try that wrote nothing is no fight.
+void note_fight(SessionMemory& memory, Milliseconds now);
+
 /// The controller was initialised anew, so a table that it kept before says nothing any more.
 void forget_stubborn_table(SessionMemory& memory);
 

@@ -51,9 +51,13 @@ ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, Sessi
         return verdict;
     }
     verdict.stand = ForeignStand::overwrite;
+    return verdict;
+}
+
+void note_fight(SessionMemory& memory, Milliseconds now)
+{
     ++memory.fights;
     memory.last_fight = now;
-    return verdict;
 }
 
 void forget_stubborn_table(SessionMemory& memory)

@@ -31,6 +31,14 @@ struct Quarrel {
         question.obey_lower = false;
         return judge_foreign(question, decide_apst(question), memory, now);
     }
+    /// A look, and the write that it calls for.
+    ForeignStand fight(Milliseconds now = start)
+    {
+        const ForeignVerdict verdict = judge(now);
+        if (verdict.stand == ForeignStand::overwrite)
+            note_fight(memory, now);
+        return verdict.stand;
+    }
 };
 
 TEST(AForeignValue, IsNotWhatWeWroteOurselves)
@@ -144,22 +152,21 @@ TEST(Enforcing, WritesAtOnceThenAfterTwoSecondsThenAfterEight)
 {
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
-    EXPECT_EQ(q.judge(start).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(start), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, 1);
 
     ForeignVerdict verdict = q.judge(start + Milliseconds{1'999});
     EXPECT_EQ(verdict.stand, ForeignStand::wait);
     EXPECT_EQ(verdict.pause, Milliseconds{1});
     EXPECT_EQ(q.memory.fights, 1);
-    verdict = q.judge(start + seconds(2));
-    EXPECT_EQ(verdict.stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(start + seconds(2)), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, 2);
 
     const Milliseconds second = start + seconds(2);
     verdict = q.judge(second + Milliseconds{1});
     EXPECT_EQ(verdict.stand, ForeignStand::wait);
     EXPECT_EQ(verdict.pause, Milliseconds{7'999});
-    EXPECT_EQ(q.judge(second + seconds(8)).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(second + seconds(8)), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, most_fights);
 }
 
@@ -191,12 +198,12 @@ TEST(Enforcing, ForgetsOneOrTwoFightsAfterTenMinutes)
         q.in_the_file(us(60000));
         q.memory.fights = fights;
         q.memory.last_fight = start;
-        EXPECT_EQ(q.judge(start + seconds(600)).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.fight(start + seconds(600)), ForeignStand::overwrite);
         EXPECT_EQ(q.memory.fights, fights + 1) << "ten minutes, not a millisecond more";
 
         q.memory.fights = fights;
         q.memory.last_fight = start;
-        EXPECT_EQ(q.judge(start + seconds(600) + Milliseconds{1}).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.fight(start + seconds(600) + Milliseconds{1}), ForeignStand::overwrite);
         EXPECT_EQ(q.memory.fights, 1);
     }
 }
@@ -205,7 +212,7 @@ TEST(Enforcing, WritesAtOnceInTheFirstMinutesAfterBoot)
 {
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
-    EXPECT_EQ(q.judge(Milliseconds{0}).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(Milliseconds{0}), ForeignStand::overwrite);
     EXPECT_EQ(q.judge(Milliseconds{1'999}).stand, ForeignStand::wait);
 }
 
@@ -214,9 +221,19 @@ TEST(Enforcing, CountsNewsByValueNotByFight)
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
     EXPECT_TRUE(q.judge(start).news);
+    note_fight(q.memory, start);
     EXPECT_FALSE(q.judge(start + seconds(1)).news);
     EXPECT_FALSE(q.judge(start + seconds(2)).news) << "still the value that we failed to write over";
     EXPECT_EQ(q.memory.foreign_writes, 1U);
+}
+
+TEST(Enforcing, DoesNotCountTriesThatWroteNothing)
+{
+    Quarrel q(OnConflict::enforce);
+    q.in_the_file(us(60000));
+    for (int tries = 0; tries < 10; ++tries)
+        EXPECT_EQ(q.judge(start + seconds(tries)).stand, ForeignStand::overwrite) << tries;
+    EXPECT_EQ(q.memory.fights, 0);
 }
 
 TEST(ClaimingBack, EndsWhatWasRememberedAgainstUs)

@@ -137,6 +137,44 @@ TEST(ASession, EnforcesWithPausesAndThenYields)
     EXPECT_EQ(s.drive->tolerance, us(60000));
 }
 
+TEST(ASession, CountsOnlyFightsInWhichItWrote)
+{
+    Service s;
+    s.policy.apst.on_conflict.value = OnConflict::enforce;
+    static_cast<void>(s.reconcile());
+    s.somebody_writes(us(60000));
+    static_cast<void>(s.writes());
+
+    s.host.before = [](const std::string& call, std::size_t) -> Answer {
+        return call.starts_with("write-tolerance") ? Answer{refusal_of(RefusalKind::try_later)} : Answer{};
+    };
+    for (int i = 0; i < 4; ++i)
+        EXPECT_TRUE(s.reconcile().error) << "refused " << i;
+    s.host.before = nullptr;
+    s.wishes = 1;
+    for (int i = 0; i < 4; ++i)
+        EXPECT_TRUE(s.reconcile().superseded) << i;
+    EXPECT_EQ(s.memory.fights, 0);
+
+    s.begun_under = 1;
+    EXPECT_TRUE(s.reconcile().verdict.verified()) << "neither used up a fight, and there is no pause to wait for";
+    EXPECT_EQ(s.memory.fights, 1);
+    EXPECT_EQ(s.drive->tolerance, us(25000));
+}
+
+TEST(ASession, CountsAFightWithARepairOnce)
+{
+    Service s;
+    s.policy.apst.on_conflict.value = OnConflict::enforce;
+    static_cast<void>(s.reconcile());
+    s.somebody_writes(us(0));
+    s.drive->refuses_apst = true;
+    static_cast<void>(s.writes());
+    static_cast<void>(s.reconcile());
+    EXPECT_EQ(s.writes(), (Writes{"nvme0 25000", "nvme0 24999", "nvme0 25000"}));
+    EXPECT_EQ(s.memory.fights, 1);
+}
+
 TEST(ASession, KnowsANewControllerObjectFromTheOldOne)
 {
     Service s;
