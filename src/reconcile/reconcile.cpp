@@ -189,8 +189,8 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
         const bool announced = result.has_value(); // Nothing before that has changed the machine.
         if (announced) {
             result = carry_out(change, *sighting, session);
-            if (result && session && round == 0 && outcome.foreign.stand == ForeignStand::overwrite)
-                note_fight(session->memory, session->now);
+            if (result && session && round == 0)
+                note_written(session->memory, outcome.foreign.stand, session->now);
             if (result)
                 result = ledger.confirm(change, outcome.machine.apst);
             else

@@ -36,7 +36,7 @@ struct Quarrel {
     {
         const ForeignVerdict verdict = judge(now);
         if (verdict.stand == ForeignStand::overwrite)
-            note_fight(memory, now);
+            note_written(memory, verdict.stand, now);
         return verdict.stand;
     }
 };
@@ -45,13 +45,15 @@ TEST(AForeignValue, IsNotWhatWeWroteOurselves)
 {
     Quarrel q;
     EXPECT_EQ(q.judge().stand, ForeignStand::none);
-    EXPECT_EQ(q.memory, SessionMemory{});
+    EXPECT_EQ(q.memory.theirs, std::nullopt);
+    EXPECT_EQ(q.memory.foreign_writes, 0U);
 }
 
 TEST(AForeignValue, StaysByDefaultWhetherHigherOrLower)
 {
     for (const auto& theirs : {us(0), us(5000), us(24999), us(25001), us(60000), us(100000), LatencyTolerance::any()}) {
         Quarrel q;
+        static_cast<void>(q.judge());
         q.in_the_file(theirs);
         const ForeignVerdict verdict = q.judge();
         EXPECT_EQ(verdict.stand, ForeignStand::yield) << theirs.kernel_text();
@@ -129,6 +131,48 @@ TEST(AForeignValue, IsNoneInAnObjectThatWeHaveNotWrittenTo)
     announced.in_the_file(us(60000));
     announced.c.ledger->ours.reset(); // announced, never confirmed
     EXPECT_EQ(announced.judge().stand, ForeignStand::none);
+}
+
+TEST(AForeignValue, IsNotTheOriginalInASessionThatHasSeenNothingElse)
+{
+    // A stop put the original back, and /run did not take that there is nothing left to put back.
+    for (const auto& [first, lowered] : {std::pair{us(100000), std::optional<LatencyTolerance>{}},
+                                         std::pair{LatencyTolerance::any(), std::optional<LatencyTolerance>{}},
+                                         std::pair{us(100000), std::optional{us(5000)}}}) {
+        Quarrel q;
+        q.c.ledger->first = first;
+        q.c.ledger->lowered = lowered;
+        q.in_the_file(lowered.value_or(first));
+        EXPECT_EQ(q.judge().stand, ForeignStand::none);
+        EXPECT_EQ(q.judge(start + seconds(60)).stand, ForeignStand::none) << "nothing was written yet";
+        note_written(q.memory, ForeignStand::none, start + seconds(60));
+        EXPECT_EQ(q.judge(start + seconds(61)).stand, ForeignStand::yield) << "now somebody has put it there";
+    }
+}
+
+TEST(AForeignValue, IsTheOriginalToo)
+{
+    Quarrel q;
+    q.c.ledger->first = us(100000);
+    EXPECT_EQ(q.judge().stand, ForeignStand::none) << "ours";
+    q.in_the_file(us(100000));
+    EXPECT_EQ(q.judge().stand, ForeignStand::yield);
+    Quarrel other;
+    other.c.ledger->first = us(100000);
+    other.in_the_file(us(60000));
+    EXPECT_EQ(other.judge().stand, ForeignStand::yield);
+    other.in_the_file(us(100000));
+    EXPECT_EQ(other.judge().stand, ForeignStand::yield);
+}
+
+TEST(AForeignValue, IsStillNotTheOriginalAfterLooksThatCouldNotReadTheFile)
+{
+    Quarrel q;
+    q.c.ledger->first = us(100000);
+    q.c.controller.tolerance = Refusal{"x", "", "y", RefusalKind::timed_out};
+    EXPECT_EQ(q.judge().stand, ForeignStand::none);
+    q.in_the_file(us(100000));
+    EXPECT_EQ(q.judge().stand, ForeignStand::none);
 }
 
 TEST(AForeignValue, IsNoneWhereWeOnlyObserve)
@@ -221,7 +265,7 @@ TEST(Enforcing, CountsNewsByValueNotByFight)
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
     EXPECT_TRUE(q.judge(start).news);
-    note_fight(q.memory, start);
+    note_written(q.memory, ForeignStand::overwrite, start);
     EXPECT_FALSE(q.judge(start + seconds(1)).news);
     EXPECT_FALSE(q.judge(start + seconds(2)).news) << "still the value that we failed to write over";
     EXPECT_EQ(q.memory.foreign_writes, 1U);
@@ -251,6 +295,7 @@ TEST(ClaimingBack, EndsWhatWasRememberedAgainstUs)
     EXPECT_EQ(q.memory.fights, 0);
     EXPECT_EQ(q.memory.stubborn_table, std::nullopt);
     EXPECT_EQ(q.memory.stubborn_at, std::nullopt);
+    EXPECT_FALSE(q.memory.may_be_restored) << "what comes to be there after our claim is somebody's";
     EXPECT_EQ(q.memory.foreign_writes, 7U) << "what happened is still counted";
     EXPECT_EQ(q.judge(start + seconds(1)).stand, ForeignStand::overwrite);
 }

@@ -137,6 +137,35 @@ TEST(ASession, EnforcesWithPausesAndThenYields)
     EXPECT_EQ(s.drive->tolerance, us(60000));
 }
 
+TEST(ASession, ManagesAgainWhatAStopPutBackWithoutBeingAbleToRecordIt)
+{
+    const TemporaryDirectory place;
+    Service s;
+    {
+        const auto ledger = *LedgerStore::open(place / "originals.json");
+        Session session{s.breaker, s.memory, s.now, &s.wishes, s.begun_under, false};
+        EXPECT_TRUE(nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session).verdict.verified());
+        std::filesystem::create_directories(place / "aside");
+        std::filesystem::rename(place / "originals.json", place / "aside/originals.json");
+        std::filesystem::create_directories(place / "originals.json/in-the-way");
+        const auto restored = restore(s.host, *ledger);
+        ASSERT_EQ(restored.size(), 1U);
+        EXPECT_EQ(restored[0].result, Restored::Result::not_forgotten);
+        EXPECT_EQ(s.drive->tolerance, us(100000));
+    }
+    std::filesystem::remove_all(place / "originals.json");
+    std::filesystem::rename(place / "aside/originals.json", place / "originals.json");
+    const auto ledger = *LedgerStore::open(place / "originals.json");
+    ASSERT_TRUE(ledger->find(s.drive->id));
+    static_cast<void>(s.writes());
+    Session session{s.breaker, {}, s.now, &s.wishes, s.begun_under, false};
+    const Outcome outcome = nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session);
+    EXPECT_EQ(outcome.foreign.stand, ForeignStand::none);
+    EXPECT_TRUE(outcome.verdict.verified()) << outcome.verdict.reason;
+    EXPECT_EQ(s.writes(), Writes{"nvme0 25000"});
+    EXPECT_EQ(ledger->find(s.drive->id)->original(), us(100000));
+}
+
 TEST(ASession, CountsOnlyFightsInWhichItWrote)
 {
     Service s;
