@@ -26,6 +26,11 @@ public:
         return written;
     }
 
+    [[nodiscard]] Result<void> sync() override
+    {
+        return ::fdatasync(fd_.get()) < 0 ? errno_refusal(path_, "", errno) : Result<void>{};
+    }
+
 private:
     void remember() { static_cast<void>(::fstat(fd_.get(), &left_)); }
 

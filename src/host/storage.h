@@ -19,9 +19,11 @@ public:
     AppendOnlyFile& operator=(AppendOnlyFile&&) = delete;
 
     /// All of `text` or nothing of it; only a crash leaves a beginning. Refuses `gone` where the file is no longer as it was
-    /// left: then somebody else has removed, replaced or changed it. It reaches no disk by itself; it is for files in /run,
-    /// which is memory.
+    /// left: then somebody else has removed, replaced or changed it. It reaches no disk by itself, which is fine in
+    /// /run.
     [[nodiscard]] virtual Result<void> append(std::string_view text) = 0;
+    /// What was appended is on disk. After a refusal that is not known of any of it, and never will be.
+    [[nodiscard]] virtual Result<void> sync() = 0;
 };
 
 class Storage {

@@ -483,6 +483,38 @@ TEST(GoingDeeper, EndsWithATrip)
     EXPECT_EQ(outcome.decision.rule, ToleranceRule::boot_value);
 }
 
+TEST(GoingDeeper, EndsWithATripThatIsRecordedOnceTheDiskTakesIt)
+{
+    DeepService s;
+    EXPECT_TRUE(s.reconcile().verdict.verified());
+    static_cast<void>(s.writes());
+    {
+        const SmallFiles full(0);
+        ASSERT_FALSE(s.store->trip(s.drive->id, "three drop-outs"));
+        EXPECT_TRUE(s.reconcile().error) << "it is not on disk yet";
+        EXPECT_EQ(s.writes(), Writes{"nvme0 25000"}) << "in force all the same";
+    }
+    EXPECT_TRUE(s.reconcile().in_order());
+    s.start(false);
+    EXPECT_EQ(s.store->tripped(s.drive->id), "three drop-outs");
+}
+
+TEST(GoingDeeper, WaitsUntilBootsCanBeToldApart)
+{
+    DeepService s;
+    s.boot = 7;
+    std::filesystem::create_directories(s.root / "run7/boot.new"); // as good as a full /run
+    std::optional<Refusal> complaint;
+    s.store = BreakerStore::open(s.root / "state", s.root / "run7", complaint);
+    s.breaker = s.store.get();
+    EXPECT_TRUE(complaint);
+    EXPECT_EQ(s.reconcile().decision.rule, ToleranceRule::boot_value);
+    EXPECT_EQ(s.writes(), Writes{});
+    std::filesystem::remove(s.root / "run7/boot.new");
+    EXPECT_TRUE(s.reconcile().verdict.verified());
+    EXPECT_EQ(s.writes(), Writes{"nvme0 any"});
+}
+
 TEST(ADryLook, WritesNothingAndBeginsNoTrial)
 {
     DeepService s;
