@@ -2,6 +2,7 @@
 #include "event_loop.h"
 
 #include <cerrno>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <system_error>
@@ -60,6 +61,80 @@ private:
     sd_event_source* source_;
 };
 
+constexpr std::int64_t behind_everything_else = SD_EVENT_PRIORITY_IDLE + 100;
+
+/// Up to two descriptors and a timer, set anew before each wait.
+class InterestSource : public Loop::Watched {
+public:
+    using Prepare = std::function<std::optional<EventLoop::Interest>()>;
+    InterestSource(sd_event* event, Prepare prepare, Loop::Callback ready)
+        : prepare_(std::move(prepare))
+        , ready_(std::move(ready))
+    {
+        const auto first = prepare_();
+        if (!first)
+            return;
+        check(sd_event_add_io(event, &io_, first->fd, 0, on_io_ready, this), "sd_event_add_io");
+        if (first->wake_fd >= 0)
+            check(sd_event_add_io(event, &wake_, first->wake_fd, EPOLLIN, on_io_ready, this), "sd_event_add_io");
+        check(sd_event_add_time(event, &timer_, CLOCK_MONOTONIC, UINT64_MAX, 1, on_deadline, this), "sd_event_add_time");
+        check(sd_event_source_set_enabled(timer_, SD_EVENT_OFF), "sd_event_source_set_enabled");
+        for (sd_event_source* source : {io_, wake_, timer_})
+            if (source)
+                check(sd_event_source_set_priority(source, behind_everything_else), "sd_event_source_set_priority");
+        check(sd_event_source_set_prepare(io_, on_prepare), "sd_event_source_set_prepare");
+    }
+    ~InterestSource() override
+    {
+        for (sd_event_source* source : {io_, wake_, timer_})
+            sd_event_source_disable_unref(source);
+    }
+    InterestSource(const InterestSource&) = delete;
+    InterestSource& operator=(const InterestSource&) = delete;
+    InterestSource(InterestSource&&) = delete;
+    InterestSource& operator=(InterestSource&&) = delete;
+
+private:
+    static InterestSource& self(void* userdata) { return *static_cast<InterestSource*>(userdata); }
+    static int on_io_ready(sd_event_source*, int, std::uint32_t, void* userdata)
+    {
+        self(userdata).ready_();
+        return 0;
+    }
+    static int on_deadline(sd_event_source*, std::uint64_t, void* userdata)
+    {
+        self(userdata).ready_();
+        return 0;
+    }
+    static int on_prepare(sd_event_source*, void* userdata)
+    {
+        self(userdata).prepare();
+        return 0;
+    }
+    void prepare()
+    {
+        const auto interest = prepare_();
+        if (!interest) {
+            for (sd_event_source* source : {io_, wake_, timer_})
+                if (source)
+                    sd_event_source_set_enabled(source, SD_EVENT_OFF);
+            return;
+        }
+        const auto wanted = (interest->events & POLLIN ? EPOLLIN : 0U) | (interest->events & POLLOUT ? EPOLLOUT : 0U);
+        check(sd_event_source_set_io_events(io_, wanted), "sd_event_source_set_io_events");
+        if (interest->deadline_us)
+            check(sd_event_source_set_time(timer_, *interest->deadline_us), "sd_event_source_set_time");
+        check(sd_event_source_set_enabled(timer_, interest->deadline_us ? SD_EVENT_ONESHOT : SD_EVENT_OFF),
+              "sd_event_source_set_enabled");
+    }
+
+    Prepare prepare_;
+    Loop::Callback ready_;
+    sd_event_source* io_ = nullptr;
+    sd_event_source* wake_ = nullptr;
+    sd_event_source* timer_ = nullptr;
+};
+
 Loop::Source own(sd_event_source* source, Loop::Callback callback)
 {
     return std::make_unique<SdSource>(source, std::move(callback));
@@ -95,6 +170,11 @@ Loop::Source EventLoop::on_readable_first(int descriptor, Callback callback)
     check(sd_event_add_io(event_, &source, descriptor, EPOLLIN, on_io, nullptr), "sd_event_add_io");
     check(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT), "sd_event_source_set_priority");
     return own(source, std::move(callback));
+}
+
+Loop::Source EventLoop::on_interest(std::function<std::optional<Interest>()> prepare, Callback ready)
+{
+    return std::make_unique<InterestSource>(event_, std::move(prepare), std::move(ready));
 }
 
 Loop::Source EventLoop::on_signal(int signal, Callback callback)

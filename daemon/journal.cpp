@@ -56,6 +56,7 @@ const char* message_id(Happening happening)
     case Happening::answered: return "83de0b93946a499896567964cfbaa4dd";
     case Happening::breaker: return "068c193bf65c49029f777337923fe54e";
     case Happening::power_source: return "c85ad6ff654644beb379782e12806dcc";
+    case Happening::profile: return "b774755f500f40759df35ff11fa597a0";
     case Happening::story: return "07eb041c26fc46d180bd8097c6e5a4cc";
     case Happening::trouble: break;
     }

@@ -27,6 +27,7 @@ enum class Happening {
     answered,
     breaker,
     power_source,
+    profile,
     story,
     trouble
 };

@@ -76,6 +76,9 @@ std::variant<Options, int> parse_options(int argc, char** argv)
     app.add_flag("--story-loop", options.story_loop, "Begin the story again after its end");
     app.footer(stories_for_help());
     restore_flag->excludes(dry_run)->excludes(simulate)->excludes(config);
+    auto* bus =
+        app.add_option("--bus", options.bus, "Be there for others on this bus; the default is system, with --simulate none")
+            ->type_name("system|session|ADDRESS|none");
     std::string level = "info";
     app.add_option("--log-level", level, "error, warning, info or debug")
         ->check(CLI::IsMember(level_words()))
@@ -90,6 +93,8 @@ std::variant<Options, int> parse_options(int argc, char** argv)
             return exit_usage;
         }
     options.log_level = log_level_names().at(level);
+    if (options.simulate && !*bus)
+        options.bus = "none";
     if (once || restore)
         options.task = restore ? Options::Task::restore : Options::Task::once;
     return options;

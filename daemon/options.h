@@ -19,6 +19,7 @@ struct Options {
     const Story* story = nullptr; ///< what is to befall the simulated controllers; none: nothing
     bool story_loop = false;      ///< the story begins again after its end
     bool dry_run = false;
+    std::string bus = "system"; ///< or session, an address, none
     LogLevel log_level = LogLevel::info;
 };
 

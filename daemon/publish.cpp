@@ -174,6 +174,13 @@ void Publisher::breaker(const std::string& name, const std::string& reason, Mill
     line(said, now, name, std::move(tripped));
 }
 
+void Publisher::breaker_cleared(const std::string& name, Milliseconds now)
+{
+    Said& said = said_[name];
+    said.tripped = false;
+    line(said, now, name, about(LogLevel::info, Happening::breaker, name + ": its breaker was cleared"));
+}
+
 void Publisher::say(LogLevel level, Happening happening, std::string text) const
 {
     journal_.say(about(level, happening, std::move(text)));

@@ -21,6 +21,7 @@ public:
     void left(const std::string& name, Milliseconds now);
     void stuck(const std::string& name, Milliseconds for_how_long, Milliseconds now);
     void breaker(const std::string& name, const std::string& reason, Milliseconds now);
+    void breaker_cleared(const std::string& name, Milliseconds now);
     /// When the last of what was left out may be said; none: nothing was left out.
     [[nodiscard]] std::optional<Milliseconds> due() const;
     /// Says it, of every controller whose minute is over: what was said last must not be what was true before.

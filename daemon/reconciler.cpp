@@ -11,6 +11,7 @@ namespace nvmepolicy {
 namespace {
 
 constexpr Milliseconds stuck_after{5'000};
+constexpr Milliseconds longest_wait_to_settle{2'000};
 constexpr Milliseconds first_pause{500};
 constexpr Milliseconds longest_pause{60'000};
 /// About six minutes. Resets end in `connected`, but the activation of a firmware does not; it has one minute where the drive
@@ -56,24 +57,31 @@ struct Reconciler::Object {
     bool claiming = false;            ///< the running job does so
     bool claim = false;               ///< the next look claims back what somebody else left
     bool was_not_live = false;        ///< at the last look
+    bool is_stuck = false;            ///< the running job hangs with its drive
     int failures = 0;                 ///< looks in a row that ended in something passing
     int written_looks = 0;
     Milliseconds written_since{0};
     SessionMemory memory;
+    /// Counts what was wanted of it. Jobs look at it, also when we are gone.
+    std::shared_ptr<std::atomic<std::uint64_t>> wishes = std::make_shared<std::atomic<std::uint64_t>>(0);
     std::optional<ControllerId> id;
     bool deeper_than_at_boot = false;
     Loop::Source retry;
     Loop::Source stuck;
 };
 
-Reconciler::Reconciler(const Surroundings& surroundings, Policy policy)
+struct Reconciler::Waiter {
+    Loop::Callback callback;
+    Loop::Source deadline;
+};
+
+Reconciler::Reconciler(const Surroundings& surroundings, Policy policy, std::optional<Wish> wish)
     : in_(surroundings)
     , asleep_(in_.clocks().asleep)
-    , wishes_(std::make_shared<std::atomic<std::uint64_t>>(0))
 {
     auto first = std::make_shared<Circumstances>();
     first->breaker = &in_.breaker;
-    first->wish.profile = policy.daemon.profile.value;
+    first->wish = wish ? *std::move(wish) : wish_of(policy);
     first->policy = std::move(policy);
     now_ = std::move(first);
 }
@@ -91,16 +99,89 @@ Reconciler::Object& Reconciler::object(const std::string& controller)
     return *slot;
 }
 
-void Reconciler::configure(Policy policy)
+void Reconciler::configure(Policy policy, std::optional<Wish> wish)
 {
     auto next = std::make_shared<Circumstances>(*now_);
-    next->wish.profile = policy.daemon.profile.value;
+    next->wish = wish ? *std::move(wish) : wish_of(policy);
     next->policy = std::move(policy);
     now_ = std::move(next);
-    ++*wishes_;
+    claim();
+}
+
+void Reconciler::want(const Wish& wish)
+{
+    const Circumstance before = now_;
+    auto next = std::make_shared<Circumstances>(*now_);
+    next->wish = wish;
+    now_ = std::move(next);
+    const auto held = [](const Wish& w, const ControllerId& id) {
+        const auto found = w.holds_on.find(id);
+        return found == w.holds_on.end() ? std::optional<LatencyHold>{} : found->second;
+    };
+    const Wish& was = before->wish;
+    const bool concerns_all = was.profile != wish.profile || was.held_by != wish.held_by || was.holds != wish.holds;
+    const bool concerns_some = was.holds_on != wish.holds_on;
+    if (!concerns_all && !concerns_some)
+        return;
     for (auto& [name, object] : objects_)
+        if (concerns_all || !object->id || held(was, *object->id) != held(wish, *object->id))
+            wish_changed(*object);
+}
+
+void Reconciler::claim()
+{
+    for (auto& [name, object] : objects_) {
         object->claim = true;
-    mark_all_dirty();
+        wish_changed(*object);
+    }
+}
+
+void Reconciler::wish_changed(Object& o)
+{
+    ++*o.wishes;
+    schedule(o);
+}
+
+void Reconciler::when_settled(Loop::Callback callback)
+{
+    auto waiter = std::make_unique<Waiter>();
+    waiter->callback = std::move(callback);
+    waiter->deadline = in_.loop.after(unsettled_.empty() && machine_known_ ? Milliseconds{0} : longest_wait_to_settle,
+                                      [this, raw = waiter.get()] {
+                                          const auto found = std::ranges::find(waiters_, raw, &std::unique_ptr<Waiter>::get);
+                                          const auto ended = std::move(*found);
+                                          waiters_.erase(found);
+                                          ended->callback();
+                                      });
+    waiters_.push_back(std::move(waiter));
+}
+
+void Reconciler::settled(const std::string& controller)
+{
+    unsettled_.erase(controller);
+    if (!unsettled_.empty())
+        return;
+    for (const auto& waiter : std::exchange(waiters_, {}))
+        waiter->callback();
+}
+
+void Reconciler::clear_breaker(const std::string& controller, std::function<void(const Result<void>&)> reply)
+{
+    const auto found = objects_.find(controller);
+    if (found == objects_.end() || !found->second->id)
+        return reply(Refusal{controller, "", "its breaker cannot be cleared while it cannot be identified"});
+    in_.pool.submit([this, id = *found->second->id, controller, reply = std::move(reply)] {
+        const auto cleared = in_.breaker.clear(id);
+        in_.loop.post([this, id, controller, cleared, reply] {
+            if (cleared) {
+                drop_outs_.erase(id);
+                in_.publisher.breaker_cleared(controller, since_boot());
+                if (const auto object = objects_.find(controller); object != objects_.end())
+                    wish_changed(*object->second);
+            }
+            reply(cleared);
+        });
+    });
 }
 
 void Reconciler::look_at_power()
@@ -125,10 +206,12 @@ void Reconciler::look_at_power()
             auto next = std::make_shared<Circumstances>(*now_);
             next->machine = machine;
             now_ = std::move(next);
+            if (changed && in_.listener)
+                in_.listener->circumstances_changed();
             if (!changed)
                 return;
-            ++*wishes_;
-            mark_all_dirty();
+            for (auto& [name, object] : objects_)
+                wish_changed(*object);
         });
     });
 }
@@ -201,10 +284,15 @@ void Reconciler::removed(const std::string& controller)
     if (found == objects_.end())
         return;
     dropped_out(*found->second);
+    ++*found->second->wishes; // Whatever takes its name or its place is another one's job.
     if (in_.watch)
         in_.watch->forget(controller);
     objects_.erase(found);
+    due_.erase(controller);
     in_.publisher.left(controller, since_boot());
+    if (in_.listener)
+        in_.listener->left(controller);
+    settled(controller);
 }
 
 void Reconciler::dropped_out(Object& o)
@@ -251,6 +339,8 @@ void Reconciler::schedule(Object& o)
     o.dirty = true;
     if (!o.running)
         due_.insert(o.name);
+    if (!o.is_stuck)
+        unsettled_.insert(o.name);
     if (!soon_)
         soon_ = in_.loop.soon([this] { run_dirty(); });
 }
@@ -276,10 +366,14 @@ void Reconciler::start(Object& o)
     o.stuck = in_.loop.after(stuck_after, [this, name = o.name] {
         in_.publisher.stuck(name, stuck_after, since_boot());
         catch_up_later();
+        if (in_.listener)
+            in_.listener->stuck(name);
+        objects_.at(name)->is_stuck = true;
+        settled(name);
     });
     o.claiming = std::exchange(o.claim, false);
-    Session session{&in_.breaker, o.memory, since_boot(), wishes_.get(), *wishes_, o.claiming};
-    in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = wishes_, session]() mutable {
+    Session session{&in_.breaker, o.memory, since_boot(), o.wishes.get(), *o.wishes, o.claiming, in_.listener != nullptr};
+    in_.pool.submit([this, name = o.name, incarnation = o.incarnation, now = now_, wishes = o.wishes, session]() mutable {
         Outcome outcome = now->policy.daemon.dry_run.value ? look(in_.host, name, *now, in_.ledger, &session)
                                                            : reconcile(in_.host, name, *now, in_.ledger, &session);
         in_.loop.post([this, name, incarnation, outcome = std::move(outcome), memory = session.memory] {
@@ -296,6 +390,7 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
         return; // It left meanwhile, and perhaps another one has its name.
     Object& o = *found->second;
     o.running = false;
+    o.is_stuck = false;
     o.stuck.reset();
     if (!outcome.superseded)
         o.memory = memory;
@@ -312,6 +407,8 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
     }
     in_.publisher.outcome(outcome, since_boot());
     catch_up_later();
+    if (in_.listener)
+        in_.listener->looked(outcome);
     const bool judged = outcome.controller && outcome.controller->tolerance && !outcome.error && !passes(outcome);
     if (!judged)
         o.claim = o.claim || o.claiming; // It could not come to a write.
@@ -329,6 +426,8 @@ void Reconciler::finished(const std::string& controller, std::uint64_t incarnati
     }
     if (o.dirty)
         schedule(o);
+    else
+        settled(controller);
 }
 
 void Reconciler::look_again(Object& o, Milliseconds delay)
@@ -357,7 +456,8 @@ void Reconciler::catch_up_later()
 void Reconciler::stop()
 {
     stopping_ = true;
-    ++*wishes_;
+    for (auto& [name, object] : objects_)
+        ++*object->wishes;
 }
 
 } // namespace nvmepolicy

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "announcements.h"
+#include "bus/connection.h"
+#include "bus/door.h"
 #include "command_line/usage.h"
 #include "event_loop.h"
 #include "host/attribute_watch.h"
@@ -19,6 +21,7 @@
 #include "simulated_events.h"
 #include "stage.h"
 #include "story_player.h"
+#include "wishes.h"
 #include "worker_pool.h"
 
 namespace nvmepolicy {
@@ -29,6 +32,8 @@ constexpr std::size_t most_workers = 32;
 /// A stop is not held up by a drive.
 constexpr Milliseconds time_to_restore{2'000};
 constexpr Milliseconds time_to_stop{2'500};
+/// Somebody waits to hear what would change; drives that take longer are left out.
+constexpr Milliseconds time_to_plan{2'000};
 
 /// A timer that never fires, and is cancelled by the kernel when the clock is set: after every resume.
 /// Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET; timekeeping_resume().
@@ -44,7 +49,9 @@ UniqueFd make_resume_timer()
 
 class Service {
 public:
-    Service(const Options& options, Journal& journal, Policy policy, Stage stage)
+    using Errors = std::vector<Refusal>;
+    /// `bus`: none, it is not to be there for others.
+    Service(const Options& options, Journal& journal, Policy policy, Stage stage, std::unique_ptr<sdbus::IConnection> bus)
         : options_(options)
         , stage_(std::move(stage))
         , publisher_(journal)
@@ -56,9 +63,13 @@ public:
             simulated_events_.emplace(simulated->kernel(), loop_);
         else
             listen_to_the_kernel();
-        reconciler_.emplace(
-            Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker, write_watch(), publisher_},
-            std::move(policy));
+        if (bus)
+            state_.emplace(loop_, pool_, *stage_.host);
+        reconciler_.emplace(Reconciler::Surroundings{loop_, pool_, *stage_.host, *stage_.ledger, *stage_.breaker, write_watch(),
+                                                     publisher_, read_clocks, state_ ? &*state_ : nullptr},
+                            policy);
+        wishes_.emplace(Wishes::Surroundings{loop_, pool_, *reconciler_, publisher_, *stage_.profile}, std::move(policy),
+                        chosen_profile());
         announcements_.emplace(loop_, *reconciler_, publisher_,
                                [simulated = stage_.host->simulated()] { return !simulated && udev_runs(); });
         if (simulated_events_)
@@ -73,14 +84,26 @@ public:
                 announcements_->hears(group);
         for (const int signal : {SIGTERM, SIGINT})
             sources_.push_back(loop_.on_signal(signal, [this] { stop(); }));
-        sources_.push_back(loop_.on_signal(SIGHUP, [this] { reload(); }));
+        sources_.push_back(loop_.on_signal(SIGHUP, [this] { reload([](const Errors&) {}); }));
         loop_.serve_watchdog();
-        reconciler_->look_at_power();
-        reconciler_->enumerate();
+        if (bus)
+            door_.emplace(std::move(bus), loop_, inside());
+        else if (wishes_->policy().daemon.follow.value != Follow::none)
+            publisher_.say(LogLevel::warning, Happening::configuration,
+                           "daemon.follow has no effect without D-Bus: daemon.profile counts");
     }
 
     int run()
     {
+        if (door_)
+            if (const auto opened = door_->open(); !opened) {
+                publisher_.say(LogLevel::error, Happening::trouble,
+                               opened.error().text()
+                                   + "; is another nvmepolicyd running, or does the bus have no policy for it?");
+                return exit_no_bus;
+            }
+        reconciler_->look_at_power();
+        reconciler_->enumerate();
         publisher_.say(
             LogLevel::info, Happening::started,
             fmt::format("nvmepolicyd {} started{}", NVMEPOLICY_VERSION, simulated_events_ ? ", on SIMULATED drives" : ""));
@@ -112,6 +135,39 @@ private:
         if (simulated_events_)
             return &*simulated_events_;
         return watch_ ? &*watch_ : nullptr;
+    }
+
+    std::optional<ChosenProfile> chosen_profile() const
+    {
+        std::optional<Refusal> complaint;
+        auto chosen = stage_.profile->read(complaint);
+        if (complaint)
+            publisher_.say(LogLevel::warning, Happening::configuration,
+                           complaint->text() + "; the profile that was chosen is not known, and daemon.profile counts");
+        return chosen;
+    }
+
+    bus::Inside inside()
+    {
+        return {loop_,
+                pool_,
+                publisher_,
+                *reconciler_,
+                *wishes_,
+                *state_,
+                stage_.host->simulated(),
+                [this](const Circumstances& now, const std::vector<std::string>& controllers) {
+                    const auto hurried = stage_.hurried(time_to_plan);
+                    return look_and_claim(hurried ? *hurried : *stage_.host, now, *stage_.ledger, controllers);
+                },
+                [this](std::function<void(const Errors&)> done) { reload(std::move(done)); },
+                [this] { return configuration_errors_; },
+                [this] { reconciler_->resumed(); },
+                [this](const std::string& why) {
+                    publisher_.say(LogLevel::error, Happening::stopping,
+                                   "D-Bus is lost, so this ends to be started again; what was set stays: " + why);
+                    loop_.exit(exit_no_bus);
+                }};
     }
 
     void begin_story()
@@ -169,15 +225,18 @@ private:
         announcements_->clock_was_set();
     }
 
-    void reload()
+    void reload(std::function<void(const Errors&)> done)
     {
         timespec now{};
         ::clock_gettime(CLOCK_MONOTONIC, &now);
         sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000);
         // A disk may be slow, and it may be the one that hangs.
-        pool_.submit([this, number = ++reloads_] {
+        pool_.submit([this, number = ++reloads_, done = std::move(done)] {
             PolicyReading reading = load_policy({.vendor_directory = this_installation().vendor_directory}, options_.config);
-            loop_.post([this, number, reading = std::move(reading)] { reloaded(number, reading); });
+            loop_.post([this, number, reading = std::move(reading), done] {
+                reloaded(number, reading);
+                done(reading.errors);
+            });
         });
     }
 
@@ -186,6 +245,7 @@ private:
         if (number < reload_applied_)
             return; // A later one was faster.
         reload_applied_ = number;
+        configuration_errors_ = reading.errors;
         for (const Refusal& error : reading.errors)
             publisher_.say(LogLevel::error, Happening::configuration, error.text());
         if (reading.errors.empty()) {
@@ -196,10 +256,13 @@ private:
                 publisher_.say(LogLevel::warning, Happening::configuration,
                                "it stays a dry run: what writing needs was not set up at the start");
             policy.daemon.dry_run.value = policy.daemon.dry_run.value || !may_write_;
-            reconciler_->configure(std::move(policy));
-        } else
+            wishes_->configure(std::move(policy));
+        } else {
             publisher_.say(LogLevel::error, Happening::configuration,
                            "the configuration has errors, so the one that is running stays");
+            if (state_)
+                state_->circumstances_changed();
+        }
         sd_notify(0, "READY=1");
     }
 
@@ -254,7 +317,11 @@ private:
     std::optional<SimulatedEvents> simulated_events_;
     std::optional<StoryPlayer> story_;
     UniqueFd resume_timer_;
+    std::optional<CurrentState> state_; ///< none: nobody asks for it
     std::optional<Reconciler> reconciler_;
+    std::optional<Wishes> wishes_;
+    std::optional<bus::Door> door_;
+    Errors configuration_errors_; ///< of the last reading
     std::optional<Announcements> announcements_;
     std::vector<EventLoop::Source> sources_;
     OnExit on_exit_;
@@ -287,11 +354,20 @@ int run_service(const Options& options, const Log& log)
         return exit_usage;
     if (options.dry_run)
         reading.policy.daemon.dry_run.value = true;
+    std::unique_ptr<sdbus::IConnection> bus;
+    if (options.bus != "none") {
+        auto connected = bus::connect(options.bus);
+        if (!connected) {
+            log.say(LogLevel::error, connected.error().text() + "; --bus none runs without");
+            return exit_no_bus;
+        }
+        bus = *std::move(connected);
+    }
     auto stage = set_stage(options, !reading.policy.daemon.dry_run.value, log);
     if (!stage)
         return exit_failed;
     Journal journal(options.log_level);
-    Service service(options, journal, std::move(reading.policy), *std::move(stage));
+    Service service(options, journal, std::move(reading.policy), *std::move(stage), std::move(bus));
     const int code = service.run();
     // Workers may be waiting for a drive; neither they nor anything that they use may be waited for or torn down.
     std::fflush(nullptr);

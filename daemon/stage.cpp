@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "stage.h"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,6 +33,11 @@ Result<InstanceLock> may_write(const Installation& here)
     if (const auto writable = check_sysfs_writable(); !writable)
         return writable.error();
     return InstanceLock::take(here.runtime_directory);
+}
+
+std::unique_ptr<ProfileStore> profile_store(const std::string& directory)
+{
+    return directory.empty() ? std::make_unique<ProfileStore>() : std::make_unique<ProfileStore>(directory);
 }
 
 } // namespace
@@ -72,9 +78,11 @@ std::optional<Stage> set_stage(const Options& options, bool to_write, const Log&
         stage.host = std::move(drives.host);
         stage.ledger = std::make_unique<LedgerStore>();
         stage.breaker = std::make_unique<BreakerStore>();
+        stage.profile = profile_store(std::getenv("STATE_DIRECTORY") ? this_installation().state_directory : "");
         return stage;
     }
     const Installation here = this_installation();
+    stage.profile = profile_store(to_write ? here.state_directory : "");
     if (to_write) {
         auto lock = may_write(here);
         if (!lock) {

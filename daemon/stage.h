@@ -9,6 +9,7 @@
 #include "host/host.h"
 #include "host/ledger_store.h"
 #include "host/left_behind.h"
+#include "host/profile_store.h"
 #include "log.h"
 #include "options.h"
 #include "reconcile/reconcile.h"
@@ -21,6 +22,7 @@ struct Stage {
     std::unique_ptr<Host> host;
     std::unique_ptr<LedgerStore> ledger;
     std::unique_ptr<BreakerStore> breaker;
+    std::unique_ptr<ProfileStore> profile;
     std::optional<Cast> cast; ///< of the story that was asked for; none: none was
 
     /// The same controllers, for somebody in a hurry: after `time` nothing more is waited for.

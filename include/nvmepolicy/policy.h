@@ -126,6 +126,9 @@ struct Match {
     friend bool operator==(const Match&, const Match&) = default;
 };
 
+/// `[a-z0-9-]{1,32}`
+[[nodiscard]] bool is_profile_name(std::string_view name);
+
 /// The built-in profiles; they can be changed, not removed.
 [[nodiscard]] std::map<std::string, Profile> builtin_profiles();
 
@@ -156,13 +159,20 @@ struct ControllerPolicy {
 struct LatencyHold {
     LatencyBound bound;
     std::string by; ///< who and why, for the explanation
+    friend bool operator==(const LatencyHold&, const LatencyHold&) = default;
 };
 
-/// What is wanted at this moment: the profile in force, and the holds on this controller.
+/// What is wanted at this moment: the profile in force, and the holds on the latency.
 struct Wish {
     std::string profile = "balanced";
-    std::vector<LatencyHold> holds;
+    std::string held_by{};                          ///< who holds that profile; empty: it was set
+    std::vector<LatencyHold> holds{};               ///< on every drive
+    std::map<ControllerId, LatencyHold> holds_on{}; ///< on one
+    friend bool operator==(const Wish&, const Wish&) = default;
 };
+
+/// What the configuration by itself asks for.
+[[nodiscard]] Wish wish_of(const Policy& policy);
 
 [[nodiscard]] std::string show(MatchKey key);
 

@@ -53,12 +53,16 @@ Bound wished_bound(const ApstQuestion& q)
     const bool on_battery = q.machine.power_source == PowerSource::battery;
     const Setting<LatencyBound>& setting =
         on_battery ? profile->second.max_wake_latency_on_battery : profile->second.max_wake_latency;
-    Bound wished{setting.value, "profile " + profile->first, setting.origin.text()};
-    for (const LatencyHold& hold : q.wish.holds) {
-        if (stricter(hold.bound, wished.bound) == wished.bound)
-            continue;
-        wished = {hold.bound, "hold of " + hold.by, ""};
-    }
+    const std::string held = q.wish.held_by.empty() ? "" : ", hold of " + q.wish.held_by;
+    Bound wished{setting.value, "profile " + profile->first + held, setting.origin.text()};
+    const auto consider = [&wished](const LatencyHold& hold) {
+        if (stricter(hold.bound, wished.bound) != wished.bound)
+            wished = {hold.bound, "hold of " + hold.by, ""};
+    };
+    for (const LatencyHold& hold : q.wish.holds)
+        consider(hold);
+    if (const auto own = q.wish.holds_on.find(q.controller.id); own != q.wish.holds_on.end())
+        consider(own->second);
     return wished;
 }
 

@@ -173,7 +173,7 @@ Lines describe_other_profiles(const ApstQuestion& q, const ApstDecision& d)
     for (const auto& [name, profile] : q.policy.profiles) {
         if (name == q.wish.profile)
             continue;
-        const Wish other{name, q.wish.holds};
+        const Wish other{name, {}, q.wish.holds, q.wish.holds_on};
         const ApstDecision would = decide_apst({q.controller, q.machine, q.policy, other, q.measured, q.ledger});
         if (would.predicted == d.predicted)
             continue;

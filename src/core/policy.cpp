@@ -120,6 +120,13 @@ ControllerPolicy policy_for(const Policy& policy, const Controller& controller)
     return result;
 }
 
+Wish wish_of(const Policy& policy)
+{
+    Wish wish;
+    wish.profile = policy.daemon.profile.value;
+    return wish;
+}
+
 std::string show(MatchKey key)
 {
     return std::string(word_for(key));

@@ -20,9 +20,6 @@ using Names = std::vector<std::string_view>;
 
 /// `apst.mode` from `apst` and `mode`; a part that TOML would want in quotes is shown in quotes.
 [[nodiscard]] std::string key_path(const std::string& path, std::string_view key);
-
-/// Lower-case letters, digits and -, at most 32.
-[[nodiscard]] bool is_profile_name(std::string_view name);
 inline constexpr std::string_view a_profile_name = "allowed: 1 to 32 characters of a-z, 0-9 and -";
 
 /// The errors of all files.

@@ -98,6 +98,22 @@ Result<void> BreakerStore::trip(const ControllerId& controller, const std::strin
     return saved_ ? Result<void>{} : save();
 }
 
+Result<void> BreakerStore::clear(const ControllerId& controller)
+{
+    const std::lock_guard lock(mutex_);
+    if (unreadable_)
+        return Refusal{"breaker", "", "the record cannot be read: " + *unreadable_};
+    const auto trip = std::ranges::find(record_.trips, controller, &BreakerRecord::Trip::controller);
+    if (trip == record_.trips.end())
+        return Refusal{"breaker", controller.serial, "has not tripped", RefusalKind::absent};
+    const BreakerRecord::Trip kept = *trip;
+    record_.trips.erase(trip);
+    auto written = save();
+    if (!written) // Else a restart would find it tripped again, and nobody would know why.
+        record_.trips.push_back(kept);
+    return written;
+}
+
 Result<void> BreakerStore::begin_trial(const ControllerId& controller)
 {
     const std::lock_guard lock(mutex_);

@@ -31,6 +31,8 @@ public:
     /// Why this controller is kept at its boot value; none: it is not.
     [[nodiscard]] std::optional<std::string> tripped(const ControllerId& controller) const;
     [[nodiscard]] Result<void> trip(const ControllerId& controller, const std::string& reason);
+    /// Refuses `absent` where it has not tripped.
+    [[nodiscard]] Result<void> clear(const ControllerId& controller);
     /// To be called, and to succeed, before a drive is let deeper than at boot.
     [[nodiscard]] Result<void> begin_trial(const ControllerId& controller);
     /// A clean stop: what this boot tried did not bring the machine down. `still_deeper` are the controllers that could not be

@@ -155,7 +155,7 @@ Outcome look(Host& host, const std::string& name, const Circumstances& now, cons
     Outcome outcome;
     outcome.name = name;
     auto sighting = observe_and_judge(host, now, ledger, session, outcome);
-    if (sighting && !session)
+    if (sighting && (!session || session->leaves))
         add_leaves(*sighting, outcome);
     return outcome;
 }
@@ -215,7 +215,7 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
             break;
     }
     outcome.plan = std::move(done);
-    if (!session)
+    if (!session || session->leaves)
         add_leaves(*sighting, outcome);
     return outcome;
 }

@@ -34,7 +34,8 @@ struct Session {
     /// Counts the wishes. A look that was begun under an older one, and kept waiting by its drive, writes nothing any more.
     const std::atomic<std::uint64_t>* wishes = nullptr;
     std::uint64_t begun_under = 0;
-    bool claim = false; ///< somebody asked for our values: theirs does not stay
+    bool claim = false;  ///< somebody asked for our values: theirs does not stay
+    bool leaves = false; ///< the disks are looked at too; nothing is decided by them yet
 };
 
 /// One controller after a look, and after what came of it.

@@ -11,7 +11,7 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const Bre
     Round round;
     round.circumstances.policy = policy;
     round.circumstances.breaker = &breaker;
-    round.circumstances.wish.profile = policy.daemon.profile.value;
+    round.circumstances.wish = wish_of(policy);
     round.circumstances.machine = observe_machine(host, round.complaints);
 
     std::vector<std::string> names;
@@ -29,6 +29,18 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const Bre
     });
     round.subsystems = observe_subsystems(host);
     return round;
+}
+
+std::vector<Outcome> look_and_claim(Host& host, const Circumstances& now, const LedgerStore& ledger,
+                                    const std::vector<std::string>& controllers)
+{
+    std::vector<Outcome> outcomes(controllers.size());
+    for_each_in_parallel(controllers.size(), [&](std::size_t i) {
+        Session session;
+        session.claim = true;
+        outcomes[i] = look(host, controllers[i], now, ledger, &session);
+    });
+    return outcomes;
 }
 
 } // namespace nvmepolicy

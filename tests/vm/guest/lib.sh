@@ -112,7 +112,7 @@ exit_code() { equal "$code" "$1" || { cat /tmp/once.out; return 1; }; }
 # --- the running service -------------------------------------------------------------------------------------------------
 
 start_service() {	# OPTIONS…: in the background; log in /tmp/service.log, pid in $service
-	nvmepolicyd "$@" >/tmp/service.log 2>&1 &
+	nvmepolicyd --bus none "$@" >/tmp/service.log 2>&1 &
 	service=$!
 	wait_for 10 "grep -q started /tmp/service.log"
 }
