@@ -65,6 +65,8 @@ int monitor(const MonitorOptions& options)
     ::signal(SIGPIPE, SIG_IGN);
     bool open = true; // somebody reads what we print
     const auto print = [&](const Document& event) {
+        if (!options.json && text_of(event, "property") == "Explanation")
+            return; // follows from the others, and is a page long
         std::string line;
         if (options.json) {
             Document timed = {{"time", time_now()}};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "bus/connection.h"
 #include "bus/names.h"
@@ -37,16 +38,27 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> names
     return std::ranges::find(names, name) != names.end();
 }
 
+/// A message with its lines: a configuration has one for each error.
+std::string said_by(const sdbus::Error& error)
+{
+    std::istringstream lines(error.getMessage().empty() ? std::string(error.getName()) : error.getMessage());
+    std::string text;
+    for (std::string line; std::getline(lines, line);)
+        text += (text.empty() ? "" : "\n") + printable(line, 2000);
+    return text;
+}
+
 /// What the service, or the bus in its place, said.
 Refusal refusal_of(const sdbus::Error& error)
 {
     const std::string name = error.getName();
-    const std::string said = printable(error.getMessage().empty() ? name : error.getMessage(), 2000);
+    const std::string said = said_by(error);
     if (is_one_of(name, {"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"}))
         return not_running();
     if (is_one_of(name, {bus::error::not_authorized, "org.freedesktop.DBus.Error.AccessDenied"}))
         return {"not authorized", "", said, RefusalKind::denied};
-    if (is_one_of(name, {bus::error::no_such_controller, "org.freedesktop.DBus.Error.UnknownObject"}))
+    if (is_one_of(name, {bus::error::no_such_controller, "org.freedesktop.DBus.Error.UnknownObject",
+                         "org.freedesktop.DBus.Error.UnknownInterface", "org.freedesktop.DBus.Error.UnknownMethod"}))
         return {"nvmepolicyd", "", said, RefusalKind::gone};
     if (is_one_of(name, {"org.freedesktop.DBus.Error.Timeout", "System.Error.ETIMEDOUT"}))
         return {"nvmepolicyd", "", "has not answered in time", RefusalKind::timed_out};

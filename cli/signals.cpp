@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "signals.h"
 
+#include <unistd.h>
+
 namespace nvmepolicy {
 
 Signals::Signals(std::initializer_list<int> which)
@@ -15,6 +17,9 @@ Signals::Signals(std::initializer_list<int> which)
 
 Signals::~Signals()
 {
+    while (next()) {
+        // What came meanwhile has been acted upon; it must not end the program now.
+    }
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

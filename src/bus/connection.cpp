@@ -69,7 +69,12 @@ std::unique_ptr<sdbus::IProxy> make_proxy(sdbus::IConnection& connection, const 
 
 sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& rule, std::function<void(sdbus::Message&)> handler)
 {
-    return connection.addMatch(rule, [handler = std::move(handler)](auto&& message) { handler(message); });
+    auto pass_on = [handler = std::move(handler)](auto&& message) { handler(message); };
+#if SDBUSCPP_MAJOR >= 2
+    return connection.addMatch(rule, std::move(pass_on), sdbus::return_slot);
+#else
+    return connection.addMatch(rule, std::move(pass_on));
+#endif
 }
 
 Envelope envelope_of(const sdbus::Message& message)
