@@ -1,0 +1,1 @@
+../../edge/profiles_mock.py
