@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // How the work grows with the number of controllers. They are simulated, so what is measured is ours and not a drive's.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "inputs.h"
+#include "reconcile/parallel.h"
 #include "reconcile/round.h"
 #include "simulation/simulated_host.h"
 
@@ -25,19 +28,19 @@ const Policy& policy()
     return read;
 }
 
-/// A directory in memory, as /run is.
-class Ram {
+/// A directory of its own, which goes away.
+class Place {
 public:
-    Ram() : path_(must(make())) {}
-    ~Ram() { std::filesystem::remove_all(path_); }
-    Ram(const Ram&) = delete;
-    Ram& operator=(const Ram&) = delete;
+    explicit Place(const std::string& above) : path_(must(make(above))) {}
+    ~Place() { std::filesystem::remove_all(path_); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
     [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
 private:
-    static Result<std::string> make()
+    static Result<std::string> make(const std::string& above)
     {
-        std::string name = "/dev/shm/nvmepolicyd-benchmark-XXXXXX";
+        std::string name = above + "/nvmepolicyd-benchmark-XXXXXX";
         if (::mkdtemp(name.data()) == nullptr)
             return Refusal{name, "", "cannot be made", RefusalKind::failed};
         return name;
@@ -50,7 +53,7 @@ enum class LedgerIn { memory, file };
 struct World {
     SimulatedHost host;
     BreakerStore breaker;
-    Ram ram;
+    Place ram{"/dev/shm"}; ///< as /run is
     std::unique_ptr<LedgerStore> ledger;
     Circumstances now;
     std::string last; ///< the same drive, however many there are
@@ -117,6 +120,34 @@ void one_changed(benchmark::State& state)
 }
 BENCHMARK(one_changed<LedgerIn::memory>)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
 BENCHMARK(one_changed<LedgerIn::file>)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
+
+/// The first looks of a service at that many drives that all go deeper than at boot, as far as the breaker is concerned: on the
+/// disk of the temporary directory, from as many threads as the service has.
+void first_trials(benchmark::State& state)
+{
+    constexpr std::size_t workers = 32;
+    for (auto _ : state) {
+        const Place disk(std::filesystem::temp_directory_path().string());
+        const Place ram("/dev/shm");
+        std::optional<Refusal> complaint;
+        const auto store = BreakerStore::open(disk.file("state"), ram.file(""), complaint);
+        std::atomic<bool> refused = false;
+        const auto begun = std::chrono::steady_clock::now();
+        for_each_in_parallel(
+            static_cast<std::size_t>(state.range(0)),
+            [&](std::size_t i) {
+                const std::string serial = fmt::format("S7U8NJ0X{:06}", i);
+                if (!store->begin_trial({"nqn.1994-11.com.samsung:nvme:990EVOPlus:M.2:" + serial, serial, 1, {}}))
+                    refused = true;
+            },
+            workers);
+        state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+        if (refused || complaint)
+            state.SkipWithError("a trial is not on disk");
+    }
+    state.SetComplexityN(state.range(0));
+}
+BENCHMARK(first_trials)->Apply(sizes)->UseManualTime();
 
 } // namespace
 } // namespace nvmepolicy

@@ -12,7 +12,7 @@ void add_capture(CLI::App& app, Chosen& chosen)
 {
     CLI::App& command =
         *app.add_subcommand("capture", "A drive file for reports, predict and --simulate; holds no serial number");
-    const auto options = add_look_options(command, JsonOption::none);
+    const auto options = add_look_options(command, JsonOption::none, BusOption::none);
     const auto name = add_controller_argument(command);
     command.callback([options, name, &chosen] {
         chosen = [options, name] {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -17,6 +19,15 @@ void add_status(CLI::App& app, Chosen& chosen);
 void add_show(CLI::App& app, Chosen& chosen);
 void add_explain(CLI::App& app, Chosen& chosen);
 void add_plan(CLI::App& app, Chosen& chosen);
+void add_profile(CLI::App& app, Chosen& chosen);
+void add_hold(CLI::App& app, Chosen& chosen);
+/// `command`: what came after --.
+void add_run(CLI::App& app, Chosen& chosen, const std::vector<std::string>& command);
+void add_holds(CLI::App& app, Chosen& chosen);
+void add_reconcile(CLI::App& app, Chosen& chosen);
+void add_reload(CLI::App& app, Chosen& chosen);
+void add_breaker(CLI::App& app, Chosen& chosen);
+void add_monitor(CLI::App& app, Chosen& chosen);
 void add_predict(CLI::App& app, Chosen& chosen);
 void add_capture(CLI::App& app, Chosen& chosen);
 void add_config(CLI::App& app, Chosen& chosen);

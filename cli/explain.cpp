@@ -3,7 +3,10 @@
 
 #include "command_line/usage.h"
 #include "commands.h"
+#include "documents.h"
 #include "look_options.h"
+#include "report/fields.h"
+#include "report/text.h"
 
 namespace nvmepolicy {
 
@@ -14,18 +17,14 @@ void add_explain(CLI::App& app, Chosen& chosen)
     const auto name = add_controller_argument(command);
     command.callback([options, name, &chosen] {
         chosen = [options, name] {
-            const auto look = look_around(*options, *name);
-            if (!look)
-                return exit_failed;
-            const Outcome& outcome = look->round.outcomes.front();
-            if (!outcome.controller) {
-                complain("nvmepolicyctl", outcome.error ? outcome.error->text() : "it could not be read");
+            const auto [document, code] = show_document(*options, *name);
+            if (!document)
+                return code;
+            if (!was_identified(*document)) {
+                complain("nvmepolicyctl", text_of(*document, "last_error", "it could not be read"));
                 return exit_failed;
             }
-            fmt::print("{}{}: {}, firmware {}\n", look->simulated ? "SIMULATED " : "", outcome.name, outcome.controller->model,
-                       outcome.controller->firmware);
-            for (const std::string& line : outcome.explanation)
-                fmt::print("{}\n", line);
+            fmt::print("{}", explain_text(*document));
             return exit_done;
         };
     });

@@ -56,14 +56,19 @@ bool is_there(Host& host, const std::string& name)
     }
     if (std::ranges::find(*names, name) != names->end())
         return true;
-    const std::vector<std::string_view> candidates(names->begin(), names->end());
-    complain("nvmepolicyctl",
-             fmt::format("there is no controller \"{}\"{}; there {}", printable(name), suggestion(name, candidates),
-                         names->empty() ? "are none" : fmt::format("are {}", fmt::join(*names, ", "))));
+    complain_about_controller(name, *names);
     return false;
 }
 
 } // namespace
+
+void complain_about_controller(const std::string& name, const std::vector<std::string>& names)
+{
+    const std::vector<std::string_view> candidates(names.begin(), names.end());
+    complain("nvmepolicyctl",
+             fmt::format("there is no controller \"{}\"{}; there {}", printable(name), suggestion(name, candidates),
+                         names.empty() ? "are none" : fmt::format("are {}", fmt::join(names, ", "))));
+}
 
 bool report_policy_errors(const PolicyReading& reading)
 {

@@ -5,16 +5,21 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nvmepolicy/policy_file.h"
 #include "reconcile/round.h"
 
 namespace nvmepolicy {
 
+/// Says that there is no such controller, which one was probably meant, and which there are.
+void complain_about_controller(const std::string& name, const std::vector<std::string>& names);
+
 /// The options that the looking commands share.
 struct LookOptions {
     std::optional<std::string> config;
     std::optional<std::string> simulate;
+    std::string bus = "system"; ///< where the service may be asked instead
     bool json = false;
 };
 

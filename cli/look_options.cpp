@@ -3,7 +3,14 @@
 
 namespace nvmepolicy {
 
-std::shared_ptr<LookOptions> add_look_options(CLI::App& command, JsonOption json)
+void add_bus_option(CLI::App& command, std::string& bus)
+{
+    command.add_option("--bus", bus, "Where the service is: system, session, or an address such as unix:path=/run/…")
+        ->type_name("system|session|ADDRESS")
+        ->capture_default_str();
+}
+
+std::shared_ptr<LookOptions> add_look_options(CLI::App& command, JsonOption json, BusOption bus)
 {
     auto options = std::make_shared<LookOptions>();
     command.add_option("--config", options->config, "Read FILE and FILE.d/*.toml instead of the installed configuration")
@@ -12,6 +19,8 @@ std::shared_ptr<LookOptions> add_look_options(CLI::App& command, JsonOption json
         .add_option("--simulate", options->simulate,
                     "Look at simulated controllers, described by a drive file or a directory of them")
         ->type_name("FILE|DIR");
+    if (bus == BusOption::offered)
+        add_bus_option(command, options->bus);
     if (json == JsonOption::offered)
         command.add_flag("--json", options->json, "Print one JSON document");
     return options;

@@ -3,6 +3,7 @@
 
 #include "command_line/usage.h"
 #include "commands.h"
+#include "documents.h"
 #include "look_options.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -16,13 +17,11 @@ void add_show(CLI::App& app, Chosen& chosen)
     const auto name = add_controller_argument(command);
     command.callback([options, name, &chosen] {
         chosen = [options, name] {
-            const auto look = look_around(*options, *name);
-            if (!look)
-                return exit_failed;
-            const Outcome& outcome = look->round.outcomes.front();
-            fmt::print("{}", options->json ? to_text(show_json(look->round, outcome, look->simulated))
-                                           : show_text(look->round, outcome, look->simulated, style_of_stdout()));
-            return outcome.controller ? exit_done : exit_failed;
+            const auto [document, code] = show_document(*options, *name);
+            if (!document)
+                return code;
+            fmt::print("{}", options->json ? to_text(*document) : show_text(*document, style_of_stdout()));
+            return was_identified(*document) ? exit_done : exit_failed;
         };
     });
 }

@@ -3,6 +3,7 @@
 
 #include "command_line/usage.h"
 #include "commands.h"
+#include "documents.h"
 #include "look_options.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -13,13 +14,13 @@ void add_status(CLI::App& app, Chosen& chosen)
 {
     CLI::App& command = *app.add_subcommand("status", "One line a controller: what it was asked to do, and whether it does");
     const auto options = add_look_options(command, JsonOption::offered);
+
     command.callback([options, &chosen] {
         chosen = [options] {
-            const auto look = look_around(*options);
-            if (!look)
-                return exit_failed;
-            fmt::print("{}", options->json ? to_text(status_json(look->round, look->simulated))
-                                           : status_text(look->round, look->simulated, style_of_stdout()));
+            const auto [document, code] = status_document(*options);
+            if (!document)
+                return code;
+            fmt::print("{}", options->json ? to_text(*document) : status_text(*document, style_of_stdout()));
             return exit_done;
         };
     });

@@ -8,6 +8,7 @@
 #include "host/installation.h"
 #include "host/policy_store.h"
 #include "reconcile/round.h"
+#include "report/json.h"
 #include "report/text.h"
 #include "stage.h"
 
@@ -49,9 +50,9 @@ int run_once(const Options& options, const Log& log)
     if (!dry_run)
         for (const Outcome& o : round.outcomes)
             log_outcome(o, log);
-    fmt::print("{}", status_text(round, simulated, style_of_stdout()));
+    fmt::print("{}", status_text(status_json(round, simulated), style_of_stdout()));
     if (dry_run)
-        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", changes_text(round));
+        fmt::print("\nDRY RUN, nothing was changed. A run would change:\n{}", changes_text(plan_json(round, simulated)));
 
     const bool well = std::ranges::all_of(
         round.outcomes, [&](const Outcome& o) { return o.gone() || (dry_run ? looked_well(o) : o.in_order()); });

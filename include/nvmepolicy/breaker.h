@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,19 +33,17 @@ inline constexpr Milliseconds drop_out_window{std::int64_t{60} * 60 * 1000};
 struct BreakerRecord {
     /// Written before a drive is first let deeper than at boot. `clean`: that boot ended as it should.
     struct Trial {
-        ControllerId controller;
         std::string boot_id;
         bool clean = false;
         friend bool operator==(const Trial&, const Trial&) = default;
     };
     struct Trip {
-        ControllerId controller;
         std::string reason;
         std::int64_t at = 0; ///< seconds since 1970
         friend bool operator==(const Trip&, const Trip&) = default;
     };
-    std::vector<Trial> trials;
-    std::vector<Trip> trips;
+    std::map<ControllerId, Trial> trials;
+    std::map<ControllerId, Trip> trips;
 
     [[nodiscard]] const Trip* trip_of(const ControllerId& controller) const;
     [[nodiscard]] bool on_trial(const ControllerId& controller, std::string_view boot_id) const;
@@ -54,8 +53,18 @@ struct BreakerRecord {
 /// Trials of an earlier boot that did not end cleanly become trips; clean ones are dropped. Those of this boot stay.
 [[nodiscard]] BreakerRecord after_boot(BreakerRecord record, std::string_view boot_id, std::int64_t now);
 
-/// JSON of `/var/lib/nvmepolicyd/breaker.json`, schema 1.
+/// The largest record that is read, in bytes; thousands of controllers fit.
+inline constexpr std::size_t largest_breaker_record = std::size_t{16} * 1024 * 1024;
+
+/// `/var/lib/nvmepolicyd/breaker.json`, schema 2: JSON lines, so that a change is recorded by one more of them. After a header,
+/// each line is all that is known of a controller, in the place of any earlier one. A last line without its newline counts
+/// where it is whole, since people edit this file; otherwise it is an append that was interrupted, and is left out: no drive
+/// goes deeper before all of its line is there. Any other text is refused, never half read. Schema 1, one document, is still
+/// read.
 [[nodiscard]] Result<BreakerRecord> parse_breaker(const std::string& where, std::string_view text);
+/// All of it, without a history.
 [[nodiscard]] std::string format_breaker(const BreakerRecord& record);
+/// One line, to be appended.
+[[nodiscard]] std::string format_breaker_line(const BreakerRecord& record, const ControllerId& controller);
 
 } // namespace nvmepolicy

@@ -13,9 +13,12 @@ namespace nvmepolicy {
 struct SessionMemory {
     std::uint64_t object = 0;                 ///< the controller object that this is about
     std::optional<LatencyTolerance> theirs{}; ///< what somebody else left in the file, where it stays
-    std::uint64_t foreign_writes = 0;         ///< different foreign values found so far
-    int fights = 0;                           ///< how often we wrote over theirs, see forget_fights_after
-    Milliseconds last_fight{0};               ///< when, in time since boot
+    /// Only what a restore would put back was found so far, and it was not written over. That may be what an earlier process of
+    /// ours put back without being able to record it, so it is nobody else's.
+    bool may_be_restored = true;
+    std::uint64_t foreign_writes = 0; ///< different foreign values found so far
+    int fights = 0;                   ///< how often we wrote over theirs, see forget_fights_after
+    Milliseconds last_fight{0};       ///< when, in time since boot
 
     /// The table that the drive kept although we had the kernel send another one twice. It is not tried again.
     std::optional<ApstFeature> stubborn_table{};
@@ -45,6 +48,9 @@ struct ForeignVerdict {
 /// the file reads when it came back with a reset.
 [[nodiscard]] ForeignVerdict judge_foreign(const ApstQuestion& question, const ApstDecision& decision, SessionMemory& memory,
                                            Milliseconds now);
+
+/// Ours was written. Over theirs, that was a fight; a try that wrote nothing is none.
+void note_written(SessionMemory& memory, ForeignStand stand, Milliseconds now);
 
 /// The controller was initialised anew, so a table that it kept before says nothing any more.
 void forget_stubborn_table(SessionMemory& memory);

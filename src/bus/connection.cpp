@@ -69,7 +69,23 @@ std::unique_ptr<sdbus::IProxy> make_proxy(sdbus::IConnection& connection, const 
 
 sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& rule, std::function<void(sdbus::Message&)> handler)
 {
-    return connection.addMatch(rule, [handler = std::move(handler)](auto&& message) { handler(message); });
+    auto pass_on = [handler = std::move(handler)](auto&& message) { handler(message); };
+#if SDBUSCPP_MAJOR >= 2
+    return connection.addMatch(rule, std::move(pass_on), sdbus::return_slot);
+#else
+    return connection.addMatch(rule, std::move(pass_on));
+#endif
+}
+
+Envelope envelope_of(const sdbus::Message& message)
+{
+#if SDBUSCPP_MAJOR >= 2
+    const auto text = [](const char* t) { return t ? std::string(t) : std::string(); };
+    return {text(message.getSender()), text(message.getPath()), text(message.getInterfaceName()),
+            text(message.getMemberName())};
+#else
+    return {message.getSender(), message.getPath(), message.getInterfaceName(), message.getMemberName()};
+#endif
 }
 
 sdbus::Error make_error(const char* name, const std::string& text)

@@ -37,6 +37,14 @@ void process(sdbus::IConnection& connection);
 /// Waits for the bus to answer: only before the loop turns.
 [[nodiscard]] sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& rule,
                                     std::function<void(sdbus::Message&)> handler);
+/// What is written on a message.
+struct Envelope {
+    std::string sender; ///< the unique name
+    std::string path;
+    std::string interface;
+    std::string member;
+};
+[[nodiscard]] Envelope envelope_of(const sdbus::Message& message);
 [[nodiscard]] sdbus::Error make_error(const char* name, const std::string& text);
 /// Who sent the message that is being handled; empty: nobody.
 [[nodiscard]] std::string sender_of_current(const sdbus::IObject& object);

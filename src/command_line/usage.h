@@ -14,8 +14,10 @@ namespace nvmepolicy {
 
 inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
-inline constexpr int exit_usage = 2; ///< nvmepolicyd: also a wrong configuration
-inline constexpr int exit_no_bus = 3; ///< nvmepolicyd: D-Bus is not there, does not take us, or was lost
+inline constexpr int exit_usage = 2;          ///< nvmepolicyd: also a wrong configuration
+inline constexpr int exit_no_bus = 3;         ///< nvmepolicyd: D-Bus is not there, does not take us, or was lost
+inline constexpr int exit_not_running = 3;    ///< nvmepolicyctl: there is no service to ask
+inline constexpr int exit_not_authorized = 4; ///< nvmepolicyctl: the service says that this user may not
 
 /// Parses; prints help, version or what is wrong, with the word that was probably meant. Returns the exit code then.
 [[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);

@@ -21,11 +21,21 @@ bool is_foreign(const ApstQuestion& q, const ApstDecision& d)
     return !found.same_effect(d.tolerance) && !q.ledger->is_ours(found);
 }
 
+/// What a restore puts back, in a session that has found nothing else there yet.
+bool was_restored(const ApstQuestion& q, SessionMemory& memory)
+{
+    if (q.ledger && q.controller.tolerance && q.controller.tolerance->has_value()
+        && **q.controller.tolerance != q.ledger->original())
+        memory.may_be_restored = false;
+    return memory.may_be_restored;
+}
+
 } // namespace
 
 ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, SessionMemory& memory, Milliseconds now)
 {
-    if (!is_foreign(q, d)) {
+    const bool restored = was_restored(q, memory);
+    if (!is_foreign(q, d) || restored) {
         memory.theirs.reset();
         return {};
     }
@@ -51,9 +61,16 @@ ForeignVerdict judge_foreign(const ApstQuestion& q, const ApstDecision& d, Sessi
         return verdict;
     }
     verdict.stand = ForeignStand::overwrite;
+    return verdict;
+}
+
+void note_written(SessionMemory& memory, ForeignStand stand, Milliseconds now)
+{
+    memory.may_be_restored = false;
+    if (stand != ForeignStand::overwrite)
+        return;
     ++memory.fights;
     memory.last_fight = now;
-    return verdict;
 }
 
 void forget_stubborn_table(SessionMemory& memory)
@@ -65,6 +82,7 @@ void forget_stubborn_table(SessionMemory& memory)
 void claim_back(SessionMemory& memory)
 {
     memory.theirs.reset();
+    memory.may_be_restored = false;
     memory.fights = 0;
     forget_stubborn_table(memory);
 }

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -226,10 +225,8 @@ Result<void> LedgerStore::rewrite()
 
 Result<InstanceLock> InstanceLock::take(const std::string& runtime_directory)
 {
-    // Others may look: the file mode must not depend on the umask of whoever calls.
-    const bool made = ::mkdir(runtime_directory.c_str(), 0755) == 0;
-    if ((!made && errno != EEXIST) || (made && ::chmod(runtime_directory.c_str(), 0755) < 0))
-        return errno_refusal(runtime_directory, "", errno);
+    if (const auto made = make_readable_directory(runtime_directory); !made)
+        return made.error();
     const std::string path = runtime_directory + "/lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd)

@@ -26,6 +26,11 @@ public:
         return written;
     }
 
+    [[nodiscard]] Result<void> sync() override
+    {
+        return ::fdatasync(fd_.get()) < 0 ? errno_refusal(path_, "", errno) : Result<void>{};
+    }
+
 private:
     void remember() { static_cast<void>(::fstat(fd_.get(), &left_)); }
 
@@ -67,12 +72,7 @@ public:
             return errno_refusal(path, "", errno);
         return {};
     }
-    [[nodiscard]] Result<void> make_directory(const std::string& path) override
-    {
-        if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST)
-            return errno_refusal(path, "", errno);
-        return {};
-    }
+    [[nodiscard]] Result<void> make_directory(const std::string& path) override { return make_readable_directory(path); }
 };
 
 } // namespace

@@ -19,9 +19,11 @@ public:
     AppendOnlyFile& operator=(AppendOnlyFile&&) = delete;
 
     /// All of `text` or nothing of it; only a crash leaves a beginning. Refuses `gone` where the file is no longer as it was
-    /// left: then somebody else has removed, replaced or changed it. It reaches no disk by itself; it is for files in /run,
-    /// which is memory.
+    /// left: then somebody else has removed, replaced or changed it. It reaches no disk by itself, which is fine in
+    /// /run.
     [[nodiscard]] virtual Result<void> append(std::string_view text) = 0;
+    /// What was appended is on disk. After a refusal that is not known of any of it, and never will be.
+    [[nodiscard]] virtual Result<void> sync() = 0;
 };
 
 class Storage {
@@ -34,7 +36,7 @@ public:
     [[nodiscard]] virtual Result<std::unique_ptr<AppendOnlyFile>> begin(const std::string& path, std::string_view text) = 0;
     /// One that is not there already is fine.
     [[nodiscard]] virtual Result<void> remove(const std::string& path) = 0;
-    /// Mode 0755. One that is there already is fine.
+    /// Mode 0755, whatever the umask. One that is there already is fine.
     [[nodiscard]] virtual Result<void> make_directory(const std::string& path) = 0;
 };
 

@@ -63,4 +63,12 @@ Result<UniqueFd> replace_text_file(const std::string& path, std::string_view tex
     return fd;
 }
 
+Result<void> make_readable_directory(const std::string& path)
+{
+    const bool made = ::mkdir(path.c_str(), 0755) == 0;
+    if ((!made && errno != EEXIST) || (made && ::chmod(path.c_str(), 0755) < 0))
+        return errno_refusal(path, "", errno);
+    return {};
+}
+
 } // namespace nvmepolicy

@@ -21,4 +21,7 @@ Result<UniqueFd> replace_text_file(const std::string& path, std::string_view tex
 /// All of it. Where that is refused, a beginning may have been written.
 [[nodiscard]] Result<void> write_all(const UniqueFd& fd, const std::string& path, std::string_view text);
 
+/// Mode 0755, whatever the umask: others may look. One that is there already stays as it is.
+[[nodiscard]] Result<void> make_readable_directory(const std::string& path);
+
 } // namespace nvmepolicy

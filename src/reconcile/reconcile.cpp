@@ -164,6 +164,8 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
 {
     Outcome outcome;
     outcome.name = name;
+    if (session && session->breaker)
+        session->breaker->recover();
     auto sighting = observe_and_judge(host, now, ledger, session, outcome);
     if (!sighting)
         return outcome;
@@ -189,6 +191,8 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
         const bool announced = result.has_value(); // Nothing before that has changed the machine.
         if (announced) {
             result = carry_out(change, *sighting, session);
+            if (result && session && round == 0)
+                note_written(session->memory, outcome.foreign.stand, session->now);
             if (result)
                 result = ledger.confirm(change, outcome.machine.apst);
             else
@@ -215,6 +219,10 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
             break;
     }
     outcome.plan = std::move(done);
+    // Last, since the drive must not wait for the disk.
+    if (session && session->breaker && !outcome.error)
+        if (const auto recorded = session->breaker->catch_up(outcome.controller->id); !recorded)
+            outcome.error = recorded.error();
     if (!session || session->leaves)
         add_leaves(*sighting, outcome);
     return outcome;

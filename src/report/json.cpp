@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actual_table.h"
+#include "nvmepolicy/wording.h"
 
 namespace nvmepolicy {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int schema = 1;
+constexpr auto replace_broken = Json::error_handler_t::replace;
 
 template <class T>
 Json or_null(const std::optional<T>& value)
@@ -47,6 +49,42 @@ Json to_json(const LatencyBound& bound)
 const char* word(WakeSource source)
 {
     return source == WakeSource::measured ? "measured" : "advertised";
+}
+
+/// Stable words for what the comparison came to.
+const char* word(Agreement agreement)
+{
+    switch (agreement) {
+    case Agreement::verified: return "verified";
+    case Agreement::verified_by_quirk: return "verified_by_quirk";
+    case Agreement::not_applicable: return "not_applicable";
+    case Agreement::off_but_enabled: return "off_but_enabled";
+    case Agreement::awaits_change: return "awaits_change";
+    case Agreement::parameters_moved: return "parameters_moved";
+    case Agreement::table_differs: return "table_differs";
+    case Agreement::left_to_another: return "left_to_another";
+    case Agreement::ignored: return "ignored";
+    case Agreement::unread: break;
+    }
+    return "unread";
+}
+
+/// `yes`, or in two or three words why not; the sentence is the reason.
+const char* verdict_word(const Outcome& o)
+{
+    switch (o.verdict.agreement) {
+    case Agreement::verified: return "yes";
+    case Agreement::verified_by_quirk: return "yes (quirk)";
+    case Agreement::not_applicable: return o.decision.support == ApstSupport::off_by_quirk ? "off by quirk" : "no APST";
+    case Agreement::off_but_enabled: return "off by quirk";
+    case Agreement::awaits_change: return "not applied";
+    case Agreement::parameters_moved: return "next time";
+    case Agreement::table_differs: return "NO";
+    case Agreement::left_to_another: return "overridden";
+    case Agreement::ignored: return "NO (NPSS)";
+    case Agreement::unread: break;
+    }
+    return "unread";
 }
 
 Json entries_json(const ApstFeature& table, std::size_t states)
@@ -99,7 +137,10 @@ Json apst_json(const Outcome& o)
         {"verified", o.verdict.verified()},
         {"inferred_quirk", or_null(o.verdict.inferred_quirk)},
         {"breaker_tripped", d.breaker_tripped},
+        {"agreement", word(o.verdict.agreement)},
+        {"verdict", verdict_word(o)},
         {"reason", o.verdict.reason},
+        {"predicted_enabled", supported ? Json(d.predicted.feature.enabled) : Json(nullptr)},
         {"predicted_table", supported ? entries_json(d.predicted.feature, state_count(c)) : Json(nullptr)},
         {"actual_table", actual ? entries_json(*actual, state_count(c)) : Json(nullptr)},
     };
@@ -113,6 +154,7 @@ Json write_cache_json(const Outcome& o)
         leaves.push_back({{"name", leaf.name},
                           {"mode", leaf.cache_mode ? Json(*leaf.cache_mode) : Json(nullptr)},
                           {"fua", or_null(leaf.fua)},
+                          {"ana_state", text_or_null(leaf.ana_state)},
                           {"holders", leaf.holders}});
     return {{"present", c.identify ? Json((c.identify->vwc & 1) != 0) : Json(nullptr)},
             {"enabled", nullptr},
@@ -140,6 +182,8 @@ Json controller_json(const Outcome& o)
                 {"multipath", nullptr},
                 {"breaker_tripped", false},
                 {"inferred_quirk", nullptr},
+                {"in_order", o.in_order()},
+                {"gone", o.gone()},
                 {"last_error", text_or_null(error)}};
     const Controller& c = *o.controller;
     return {{"name", c.name},
@@ -155,6 +199,8 @@ Json controller_json(const Outcome& o)
             {"multipath", {{"weight", nullptr}, {"throughput_bytes_per_second", nullptr}, {"throughput_source", nullptr}}},
             {"breaker_tripped", o.decision.breaker_tripped},
             {"inferred_quirk", or_null(o.verdict.inferred_quirk)},
+            {"in_order", o.in_order()},
+            {"gone", o.gone()},
             {"last_error", text_or_null(error)}};
 }
 
@@ -224,7 +270,9 @@ nlohmann::ordered_json show_json(const Round& round, const Outcome& outcome, boo
 
 nlohmann::ordered_json plan_json(const Round& round, bool simulated)
 {
-    Json document = {{"schema", schema}, {"simulated", simulated}, {"changes", Json::array()}};
+    Json document = frame(round, simulated);
+    document.erase("complaints");
+    document["changes"] = Json::array();
     for (const Outcome& o : round.outcomes)
         for (const Change& change : o.plan.changes) {
             const auto& c = std::get<ToleranceChange>(change);
@@ -250,9 +298,24 @@ nlohmann::ordered_json predict_json(const DriveFile& drive, const LatencyToleran
             {"entries", table.command_sent ? entries_json(table.feature, drive.power_states.size()) : Json::array()}};
 }
 
+Result<nlohmann::ordered_json> read_document(const std::string& from, std::string_view text)
+{
+    Json document = Json::parse(text, nullptr, false);
+    if (!document.is_object())
+        return Refusal{from, "", "what it sent is no JSON document", RefusalKind::invalid};
+    const auto found = document.find("schema");
+    if (found == document.end() || *found != schema)
+        return Refusal{
+            from, "",
+            fmt::format("its documents are of schema {}, this program reads schema {}: both should be of one version",
+                        found == document.end() ? "-" : printable(found->dump(-1, ' ', false, replace_broken), 20), schema),
+            RefusalKind::unsupported};
+    return document;
+}
+
 std::string to_text(const nlohmann::ordered_json& document)
 {
-    return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return document.dump(2, ' ', false, replace_broken) + "\n";
 }
 
 } // namespace nvmepolicy

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "nvmepolicy/drive_file.h"
 #include "reconcile/round.h"
@@ -19,6 +20,10 @@ namespace nvmepolicy {
 /// `predict --json`
 [[nodiscard]] nlohmann::ordered_json predict_json(const DriveFile& drive, const LatencyTolerance& tolerance,
                                                   const PredictedTable& table);
+
+/// Reads a document that another program made, perhaps one of another version. Refuses what is no JSON object and what is of
+/// another schema; keys may be missing all the same. `from`: who sent it.
+[[nodiscard]] Result<nlohmann::ordered_json> read_document(const std::string& from, std::string_view text);
 
 /// Two spaces, one line at the end; foreign bytes that are no UTF-8 are replaced, never thrown about.
 [[nodiscard]] std::string to_text(const nlohmann::ordered_json& document);

@@ -2,44 +2,64 @@
 #include "text.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "actual_table.h"
+#include "fields.h"
 #include "table.h"
 
 namespace nvmepolicy {
 namespace {
 
-std::string power_source(const Machine& machine)
+std::string heading(const Document& document)
 {
-    return machine.power_source == PowerSource::battery ? "battery" : "AC";
+    return fmt::format("{}profile {} on {}\n", is_true(document, "simulated") ? "SIMULATED drives, " : "",
+                       text_of(document, "profile"), is_true(document, "on_battery") ? "battery" : "AC");
 }
 
-std::string heading(const Round& round, bool simulated)
+/// A number of microseconds for people, a word as it is.
+std::string latency_word(const Document& object, const char* key, const char* otherwise)
 {
-    return fmt::format("{}profile {} on {}\n", simulated ? "SIMULATED drives, " : "", round.circumstances.wish.profile,
-                       power_source(round.circumstances.machine));
+    const auto number = number_of(object, key);
+    return number ? show(Microseconds{*number}) : text_of(object, key, otherwise);
 }
 
-std::string state_word(std::optional<int> state)
+std::string power_word(const Document& object, const char* key)
 {
+    const Document& value = member(object, key);
+    // Held in whole microwatts, written in milliwatts; what is beyond any drive would not convert.
+    if (!value.is_number() || !(std::abs(value.get<double>()) < 1e12))
+        return "-";
+    return show(Microwatts{std::llround(value.get<double>() * 1000.0)});
+}
+
+std::string state_word(const Document& apst)
+{
+    if (member(apst, "actual_table").is_null())
+        return "-";
+    const auto state = number_of(apst, "deepest_state");
     return state ? fmt::format("PS{}", *state) : "none";
 }
 
-std::string power_word(const IdleOutlook& outlook)
+std::string idle_power_word(const Document& apst)
 {
-    if (!outlook.idle_power)
-        return "-";
-    return (outlook.idle_power_is_maximum ? "<= " : "") + show(*outlook.idle_power);
+    const bool is_maximum = text_of(apst, "idle_power_source") == "max_power";
+    return (is_maximum ? "<= " : "") + power_word(apst, "idle_power_mw");
 }
 
-std::string cache_word(const Controller& c)
+std::string wake_word(const Document& apst)
+{
+    return latency_word(apst, "wake_latency_us", "-") + (text_of(apst, "wake_latency_source") == "measured" ? " measured" : "");
+}
+
+std::string cache_word(const Document& c)
 {
     std::string mode;
-    for (const Leaf& leaf : c.leaves) {
-        const std::string one = leaf.cache_mode ? *leaf.cache_mode : "unknown";
+    for (const Document& leaf : member(member(c, "write_cache"), "leaves")) {
+        const std::string one = text_of(leaf, "mode", "unknown");
         if (mode.empty())
             mode = one;
         else if (mode != one)
@@ -48,42 +68,18 @@ std::string cache_word(const Controller& c)
     return mode.empty() ? "-" : mode;
 }
 
-/// `yes`, or in two or three words why not; the sentence follows below the table.
-std::string verdict_word(const Outcome& o)
+std::vector<std::string> status_row(const Document& c)
 {
-    switch (o.verdict.agreement) {
-    case Agreement::verified: return "yes";
-    case Agreement::verified_by_quirk: return "yes (quirk)";
-    case Agreement::not_applicable: return o.decision.support == ApstSupport::off_by_quirk ? "off by quirk" : "no APST";
-    case Agreement::off_but_enabled: return "off by quirk";
-    case Agreement::awaits_change: return "not applied";
-    case Agreement::parameters_moved: return "next time";
-    case Agreement::table_differs: return "NO";
-    case Agreement::left_to_another: return "overridden";
-    case Agreement::ignored: return "NO (NPSS)";
-    case Agreement::unread: break;
-    }
-    return "unread";
-}
-
-std::vector<std::string> status_row(const Outcome& o)
-{
-    if (!o.controller)
-        return {o.name, o.gone() ? "gone" : "unknown", "-", "-", "-", "-", "-", "-", "-"};
-    const Controller& c = *o.controller;
-    const bool has_tolerance = c.tolerance && c.tolerance->has_value();
-    const IdleOutlook outlook = actual_outlook(o);
-    return {c.name,
-            o.gone() ? "gone" : show(c.state),
-            c.model.empty() ? "-" : c.model,
-            has_tolerance ? show(**c.tolerance) : "-",
-            actual_table(c) ? state_word(outlook.deepest_state) : "-",
-            outlook.wake_latency
-                ? show(*outlook.wake_latency) + (outlook.wake_source == WakeSource::measured ? " measured" : "")
-                : "-",
-            power_word(outlook),
+    const Document& apst = member(c, "apst");
+    return {text_of(c, "name", "-"),
+            is_true(c, "gone") ? "gone" : text_of(c, "state", "unknown"),
+            text_of(c, "model", "-"),
+            latency_word(apst, "tolerance_us", "-"),
+            state_word(apst),
+            wake_word(apst),
+            idle_power_word(apst),
             cache_word(c),
-            verdict_word(o)};
+            text_of(apst, "verdict", "-")};
 }
 
 /// The message, led in by the controller's name unless it names it itself.
@@ -93,34 +89,40 @@ std::string remark(const std::string& name, const std::string& text)
 }
 
 /// What a line of the table cannot say.
-std::vector<std::string> remarks(const Outcome& o)
+std::vector<std::string> remarks(const Document& c)
 {
     std::vector<std::string> lines;
-    if (o.error)
-        lines.push_back(remark(o.name, o.error->text()));
-    if (!o.controller)
+    const std::string name = text_of(c, "name", "-");
+    const std::string error = text_of(c, "last_error");
+    const Document& apst = member(c, "apst");
+    const std::string reason = text_of(apst, "reason");
+    if (!error.empty() && (apst.is_null() || error != reason))
+        lines.push_back(remark(name, error));
+    if (apst.is_null())
         return lines;
-    if (o.decision.ceiling && o.decision.ceiling->binds && !o.decision.ceiling->lifted
-        && o.decision.support == ApstSupport::supported)
-        lines.push_back(fmt::format("{}: LIMITED by {}, set before us; allow_deeper = true in a [[match]] lifts it", o.name,
-                                    o.decision.ceiling->source));
-    const bool worth_a_word = !o.verdict.verified() && o.verdict.agreement != Agreement::not_applicable;
-    const bool said = o.error && o.verdict.agreement == Agreement::unread;
-    if (worth_a_word && !said)
-        lines.push_back(remark(o.name, o.verdict.reason));
+    if (is_true(apst, "ceiling_binds") && !member(apst, "wanted_tolerance_us").is_null())
+        lines.push_back(fmt::format("{}: LIMITED by {}, set before us; allow_deeper = true in a [[match]] lifts it", name,
+                                    text_of(apst, "ceiling_source")));
+    const std::string agreement = text_of(apst, "agreement");
+    const bool worth_a_word = !is_true(apst, "verified") && agreement != "not_applicable";
+    const bool said = agreement == "unread" && !error.empty() && error != reason;
+    if (worth_a_word && !said && !reason.empty())
+        lines.push_back(remark(name, reason));
     return lines;
 }
 
-std::string show_power_states(const Controller& c, const ApstDecision& d)
+std::string show_power_states(const Document& show_document)
 {
     Table table({"STATE", "KIND", "MAX POWER", "IDLE POWER", "ENTRY", "EXIT", "ROUND TRIP", ""});
-    const auto latency = [](const std::optional<Microseconds>& l) { return l ? show(*l) : std::string("unreported"); };
-    const auto power = [](const std::optional<Microwatts>& p) { return p ? show(*p) : std::string("-"); };
-    for (const PowerState& s : c.identify->power_states) {
-        const bool unwanted = std::ranges::any_of(d.unwanted, [&](const UnwantedState& u) { return u.state == s.index; });
-        table.add({fmt::format("PS{}", s.index), s.operational ? "operational" : "sleep", power(s.max_power),
-                   power(s.idle_power), latency(s.entry_latency), latency(s.exit_latency),
-                   s.entry_latency && s.exit_latency ? show(s.round_trip()) : "-", unwanted ? "unwanted" : ""});
+    const Document& unwanted = member(member(show_document, "apst"), "unwanted_states");
+    for (const Document& s : member(show_document, "power_states")) {
+        const auto entry = number_of(s, "entry_latency_us");
+        const auto exit = number_of(s, "exit_latency_us");
+        const bool is_unwanted = std::ranges::find(unwanted, member(s, "state")) != unwanted.end();
+        table.add({fmt::format("PS{}", number_of(s, "state").value_or(-1)), is_true(s, "operational") ? "operational" : "sleep",
+                   power_word(s, "max_power_mw"), power_word(s, "idle_power_mw"),
+                   latency_word(s, "entry_latency_us", "unreported"), latency_word(s, "exit_latency_us", "unreported"),
+                   entry && exit ? show(Microseconds{*entry} + Microseconds{*exit}) : "-", is_unwanted ? "unwanted" : ""});
     }
     return table.text();
 }
@@ -130,19 +132,74 @@ std::string entry_word(const ApstEntry& entry)
     return entry.transitions() ? fmt::format("PS{} after {} ms", entry.target(), entry.idle_time().count()) : "stays";
 }
 
-std::string show_tables(const Controller& c, const ApstDecision& d)
+/// An entry of a table in a document, by its 64 bits; none where they are not there.
+std::optional<ApstEntry> entry_at(const Document& table, std::size_t i)
+{
+    if (!table.is_array() || i >= table.size())
+        return std::nullopt;
+    const std::string raw = text_of(table[i], "raw");
+    ApstEntry entry;
+    const char* end = raw.data() + raw.size();
+    if (!raw.starts_with("0x") || std::from_chars(raw.data() + 2, end, entry.raw, 16).ptr != end)
+        return std::nullopt;
+    return entry;
+}
+
+const char* switch_word(const Document& apst, const char* key)
+{
+    const Document& value = member(apst, key);
+    return value.is_boolean() ? (value.get<bool>() ? "on" : "off") : "unread";
+}
+
+std::string show_tables(const Document& show_document)
 {
     Table table({"FROM", "PREDICTED", "DRIVE HOLDS", ""});
-    const ApstFeature* actual = actual_table(c);
-    for (std::size_t i = 0; i < c.identify->power_states.size(); ++i) {
-        const ApstEntry& predicted = d.predicted.feature.entries[i];
-        const bool differs = actual && !(actual->entries[i] == predicted);
-        table.add({fmt::format("PS{}", i), entry_word(predicted), actual ? entry_word(actual->entries[i]) : "unread",
-                   differs ? "differs" : ""});
+    const Document& apst = member(show_document, "apst");
+    const Document& held = member(apst, "actual_table");
+    const auto word = [](const std::optional<ApstEntry>& e) { return e ? entry_word(*e) : std::string("unread"); };
+    for (std::size_t i = 0; i < member(apst, "predicted_table").size(); ++i) {
+        const auto predicted = entry_at(member(apst, "predicted_table"), i);
+        const auto actual = entry_at(held, i);
+        table.add({fmt::format("PS{}", i), word(predicted), word(actual), actual && actual != predicted ? "differs" : ""});
     }
-    return fmt::format("APST {} predicted, {} in the drive\n", d.predicted.feature.enabled ? "on" : "off",
-                       actual ? (actual->enabled ? "on" : "off") : "unread")
+    return fmt::format("APST {} predicted, {} in the drive\n", switch_word(apst, "predicted_enabled"),
+                       switch_word(apst, "enabled"))
            + table.text();
+}
+
+std::string show_leaves(const Document& leaves)
+{
+    Table table({"DISK", "CACHE MODE", "FUA", "ANA", "HOLDERS"});
+    for (const Document& leaf : leaves) {
+        const auto holders = texts_of(leaf, "holders");
+        const Document& fua = member(leaf, "fua");
+        table.add({text_of(leaf, "name", "-"), text_of(leaf, "mode", "unknown"),
+                   fua.is_boolean() ? (fua.get<bool>() ? "yes" : "no") : "unknown", text_of(leaf, "ana_state", "-"),
+                   holders.empty() ? "-" : fmt::format("{}", fmt::join(holders, " "))});
+    }
+    return table.text();
+}
+
+/// The part of `status` and `show` that they have in common.
+std::string table_text(const Document& document, const std::vector<const Document*>& controllers, Style style)
+{
+    std::string text = heading(document);
+    auto lines = texts_of(document, "complaints");
+    if (controllers.empty() && lines.empty())
+        return text + "no NVMe controllers\n";
+    Table table({"NAME", "STATE", "MODEL", "TOLERANCE", "DEEPEST", "WAKES IN", "IDLE POWER", "CACHE MODE", "VERIFIED"});
+    for (const Document* c : controllers) {
+        const char* colour = is_true(*c, "in_order") ? "32" : is_true(*c, "gone") ? "33" : "31";
+        table.add(status_row(*c), style == Style::coloured ? colour : "");
+        for (std::string& line : remarks(*c))
+            lines.push_back(std::move(line));
+    }
+    text += table.text();
+    if (!lines.empty())
+        text += "\n";
+    for (const std::string& line : lines)
+        text += line + "\n";
+    return text;
 }
 
 } // namespace
@@ -155,53 +212,43 @@ Style style_of_stdout()
     return !forbidden && ::isatty(STDOUT_FILENO) ? Style::coloured : Style::plain;
 }
 
-std::string status_text(const Round& round, bool simulated, Style style)
+std::string status_text(const Document& status, Style style)
 {
-    std::string text = heading(round, simulated);
-    if (round.outcomes.empty() && round.complaints.empty())
-        return text + "no NVMe controllers\n";
-    Table table({"NAME", "STATE", "MODEL", "TOLERANCE", "DEEPEST", "WAKES IN", "IDLE POWER", "CACHE MODE", "VERIFIED"});
-    for (const Outcome& o : round.outcomes) {
-        auto row = status_row(o);
-        const char* colour = o.in_order() ? "32" : o.gone() ? "33" : "31";
-        table.add(std::move(row), style == Style::coloured ? colour : "");
+    std::vector<const Document*> controllers;
+    for (const Document& c : member(status, "controllers"))
+        controllers.push_back(&c);
+    return table_text(status, controllers, style);
+}
+
+std::string show_text(const Document& show, Style style)
+{
+    std::string text = table_text(show, {&show}, style);
+    if (!was_identified(show))
+        return text;
+    text += fmt::format("\nserial {}, firmware {}, {} {}\nsubsystem {}\n", text_of(show, "serial", "-"),
+                        text_of(show, "firmware", "-"), text_of(show, "transport"), text_of(show, "address"),
+                        text_of(show, "subsystem_nqn"));
+    if (!member(show, "power_states").empty()) {
+        text += "\n" + show_power_states(show);
+        if (!member(member(show, "apst"), "predicted_table").is_null())
+            text += "\n" + show_tables(show);
     }
-    text += table.text();
-    std::vector<std::string> lines;
-    for (const Refusal& complaint : round.complaints)
-        lines.push_back(complaint.text());
-    for (const Outcome& o : round.outcomes)
-        for (std::string& line : remarks(o))
-            lines.push_back(std::move(line));
-    if (!lines.empty())
-        text += "\n";
-    for (const std::string& line : lines)
-        text += line + "\n";
+    if (const Document& leaves = member(member(show, "write_cache"), "leaves"); !leaves.empty())
+        text += "\n" + show_leaves(leaves);
     return text;
 }
 
-std::string show_text(const Round& round, const Outcome& o, bool simulated, Style style)
+bool was_identified(const Document& show)
 {
-    Round one{round.circumstances, {o}, {}, round.complaints};
-    std::string text = status_text(one, simulated, style);
-    if (!o.controller)
-        return text;
-    const Controller& c = *o.controller;
-    text += fmt::format("\nserial {}, firmware {}, {} {}\nsubsystem {}\n", c.id.serial.empty() ? "-" : c.id.serial,
-                        c.firmware.empty() ? "-" : c.firmware, c.transport, c.address, c.id.subsystem_nqn);
-    if (c.identify) {
-        text += "\n" + show_power_states(c, o.decision);
-        if (o.decision.support == ApstSupport::supported)
-            text += "\n" + show_tables(c, o.decision);
-    }
-    if (!c.leaves.empty()) {
-        Table table({"DISK", "CACHE MODE", "FUA", "ANA", "HOLDERS"});
-        for (const Leaf& leaf : c.leaves)
-            table.add({leaf.name, leaf.cache_mode ? *leaf.cache_mode : "unknown",
-                       leaf.fua ? (*leaf.fua ? "yes" : "no") : "unknown", leaf.ana_state.empty() ? "-" : leaf.ana_state,
-                       leaf.holders.empty() ? "-" : fmt::format("{}", fmt::join(leaf.holders, " "))});
-        text += "\n" + table.text();
-    }
+    return !member(show, "apst").is_null();
+}
+
+std::string explain_text(const Document& show)
+{
+    std::string text = fmt::format("{}{}: {}, firmware {}\n", is_true(show, "simulated") ? "SIMULATED " : "",
+                                   text_of(show, "name"), text_of(show, "model"), text_of(show, "firmware"));
+    for (const std::string& line : texts_of(show, "explanation"))
+        text += line + "\n";
     return text;
 }
 
@@ -212,23 +259,21 @@ std::string change_text(const Outcome& o, const ToleranceChange& c)
                        o.error ? o.error->text() : o.verdict.reason);
 }
 
-std::string changes_text(const Round& round)
+std::string changes_text(const Document& plan)
 {
     Table table({"NAME", "ATTRIBUTE", "FROM", "TO", "ORIGIN", "REASON"});
-    bool empty = true;
-    for (const Outcome& o : round.outcomes)
-        for (const Change& change : o.plan.changes) {
-            const auto& c = std::get<ToleranceChange>(change);
-            const std::string to = c.through ? c.through->kernel_text() + ", " + c.to.kernel_text() : c.to.kernel_text();
-            table.add({c.name, tolerance_attribute, c.from.kernel_text(), to, c.origin, c.reason});
-            empty = false;
-        }
-    return empty ? "nothing to change\n" : table.text();
+    const Document& changes = member(plan, "changes");
+    for (const Document& c : changes) {
+        const std::string through = text_of(c, "through");
+        table.add({text_of(c, "object"), text_of(c, "attribute"), text_of(c, "from"),
+                   (through.empty() ? "" : through + ", ") + text_of(c, "to"), text_of(c, "origin"), text_of(c, "reason")});
+    }
+    return changes.empty() ? "nothing to change\n" : table.text();
 }
 
-std::string plan_text(const Round& round, bool simulated)
+std::string plan_text(const Document& plan)
 {
-    return heading(round, simulated) + changes_text(round);
+    return heading(plan) + changes_text(plan);
 }
 
 std::string predict_text(const DriveFile& drive, const LatencyTolerance& tolerance, const PredictedTable& predicted)

@@ -80,6 +80,8 @@ void Invariants::stored(const SimulatedController& c, const LatencyTolerance& be
     else
         h.foreign.push_back(c.tolerance);
     h.last_by_us = by_us;
+    if (by_us)
+        h.written_by = h.asked_by;
     if (!by_us) {
         h.foreign_at = kernel_.time().now();
         h.foreign_seen = false;
@@ -104,9 +106,11 @@ void Invariants::requested(const SimulatedController& c, const std::string& requ
     if (request == "read-tolerance")
         h.foreign_seen = h.foreign_seen || !h.last_by_us;
     constexpr std::string_view write = "write-tolerance ";
-    if (request.starts_with(write))
-        if (const auto value = decode_tolerance(request, request.substr(write.size()) + "\n"))
-            check_write(c, *value);
+    if (!request.starts_with(write))
+        return;
+    h.asked_by = caller_.process;
+    if (const auto value = decode_tolerance(request, request.substr(write.size()) + "\n"))
+        check_write(c, *value);
 }
 
 void Invariants::check_write(const SimulatedController& c, const LatencyTolerance& value)
@@ -122,9 +126,11 @@ void Invariants::check_write(const SimulatedController& c, const LatencyToleranc
     check_bound(c, value);
     check_trial(c, *entry, value);
     const History& h = histories_[c.object];
+    // The original may have been put back by an earlier process, which is something that a later one cannot tell.
     const bool theirs_stays = caller_.policy->apst.on_conflict.value == OnConflict::yield && entry->ours && !h.last_by_us
                               && h.foreign_seen && h.foreign_at > caller_.claims_until && !c.tolerance.is_automatic()
-                              && !entry->is_ours(c.tolerance) && !c.tolerance.same_effect(value);
+                              && !entry->is_ours(c.tolerance) && !c.tolerance.same_effect(value)
+                              && (h.written_by == caller_.process || c.tolerance != entry->original());
     if (theirs_stays)
         break_with("somebody else's value stays",
                    fmt::format("{}: {} is written over {}", c.name, value.kernel_text(), c.tolerance.kernel_text()));

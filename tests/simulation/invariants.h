@@ -50,6 +50,9 @@ public:
     void will_refuse(const SimulatedController& c) { histories_[c.object].refused = true; }
     void gets_firmware(const SimulatedController& c);
 
+    /// Nobody else has written since we did.
+    [[nodiscard]] bool holds_ours(const SimulatedController& c) { return histories_[c.object].last_by_us; }
+
     // When it is checked.
     void time_passes();
     /// Nothing more happens; `outcome` is a look from outside.
@@ -64,6 +67,8 @@ private:
         std::vector<LatencyTolerance> foreign;   ///< what somebody else wrote since
         std::set<std::string> ours;
         bool last_by_us = false;
+        std::uint64_t asked_by = 0;   ///< the process that last asked for a write
+        std::uint64_t written_by = 0; ///< the process that we last wrote it from
         Milliseconds foreign_at{0};
         bool foreign_seen = false; ///< we have read that value
         bool sick = false;

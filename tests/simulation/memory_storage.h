@@ -89,6 +89,7 @@ private:
             size_ += text.size();
             return {};
         }
+        [[nodiscard]] Result<void> sync() override { return {}; }
 
     private:
         MemoryStorage& storage_;

@@ -512,6 +512,9 @@ void World::check_rest()
             now.breaker = breaker.get();
             Session session;
             session.now = scheduler_.now();
+            // What the service knows and a look from outside does not: who has put an original there.
+            if (const auto c = kernel_.find(name); c && !invariants_.holds_ours(*c))
+                session.memory = SessionMemory{.object = c->object, .may_be_restored = false};
             invariants_.at_rest(look(host, name, now, **ledger, &session));
         });
     const auto requested = std::exchange(kernel_.requested, nullptr);

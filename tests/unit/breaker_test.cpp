@@ -2,17 +2,11 @@
 // The drop-out breaker: what counts as deeper, what trips it, and what survives a crash of the machine.
 #include "nvmepolicy/breaker.h"
 
-#include <filesystem>
-
+#include "breaker_records.h"
 #include "drives.h"
-#include "host/breaker_store.h"
-#include "temporary_directory.h"
 
 namespace nvmepolicy {
 namespace {
-
-const ControllerId one{"nqn.test:one", "SERIAL1", 1, {}};
-const ControllerId other{"nqn.test:other", "SERIAL2", 2, {}};
 
 Milliseconds minutes(std::int64_t m)
 {
@@ -116,20 +110,19 @@ TEST(DropOutsTrip, NeverWithOneEveryHalfHourAndABit)
 
 TEST(AfterABoot, AnUncleanTrialIsATripAndACleanOneNothing)
 {
-    BreakerRecord record{{{one, "boot-1", false}, {other, "boot-1", true}}, {}};
+    BreakerRecord record{{{one, {"boot-1", false}}, {other, {"boot-1", true}}}, {}};
     const BreakerRecord next = after_boot(record, "boot-2", 1'700'000'000);
     EXPECT_TRUE(next.trials.empty());
     ASSERT_EQ(next.trips.size(), 1U);
-    EXPECT_EQ(next.trips[0].controller, one);
-    EXPECT_EQ(next.trips[0].at, 1'700'000'000);
-    EXPECT_NE(next.trips[0].reason.find("without a clean stop"), std::string::npos);
-    EXPECT_NE(next.trip_of(one), nullptr);
+    ASSERT_NE(next.trip_of(one), nullptr);
+    EXPECT_EQ(next.trip_of(one)->at, 1'700'000'000);
+    EXPECT_NE(next.trip_of(one)->reason.find("without a clean stop"), std::string::npos);
     EXPECT_EQ(next.trip_of(other), nullptr);
 }
 
 TEST(AfterABoot, TheSameBootIsARestartOfOurs)
 {
-    const BreakerRecord record{{{one, "boot-1", false}}, {}};
+    const BreakerRecord record{{{one, {"boot-1", false}}}, {}};
     EXPECT_EQ(after_boot(record, "boot-1", 5), record);
     EXPECT_TRUE(record.on_trial(one, "boot-1"));
     EXPECT_FALSE(record.on_trial(one, "boot-2"));
@@ -138,255 +131,139 @@ TEST(AfterABoot, TheSameBootIsARestartOfOurs)
 
 TEST(AfterABoot, AnOldTripKeepsItsReason)
 {
-    const BreakerRecord record{{{one, "boot-1", false}}, {{one, "three drop-outs", 7}}};
+    const BreakerRecord record{{{one, {"boot-1", false}}}, {{one, {"three drop-outs", 7}}}};
     const BreakerRecord next = after_boot(record, "boot-2", 1'700'000'000);
     ASSERT_EQ(next.trips.size(), 1U);
-    EXPECT_EQ(next.trips[0].reason, "three drop-outs");
-    EXPECT_EQ(next.trips[0].at, 7);
+    EXPECT_EQ(next.trip_of(one)->reason, "three drop-outs");
+    EXPECT_EQ(next.trip_of(one)->at, 7);
 }
 
 TEST(ABreakerRecord, ComesBackAsItWasWritten)
 {
     const ControllerId strange{"nqn \"quoted\"\n\xff", "\x01\xc3\x28", 65535, "traddr=10.0.2.2,trsvcid=4420"};
-    const BreakerRecord record{{{one, "0123456789abcdef", false}, {other, "f", true}},
-                               {{one, "because", 1'764'500'000}, {other, "", -1}}};
+    const ControllerId third{"nqn.test:third", "SERIAL3", 3, {}};
+    const BreakerRecord record{{{one, {"0123456789abcdef", false}}, {other, {"f", true}}},
+                               {{one, {"because", 1'764'500'000}}, {third, {"", -1}}}};
     const auto back = parse_breaker("x", format_breaker(record));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(*back, record);
     const auto empty = parse_breaker("x", format_breaker({}));
     ASSERT_TRUE(empty);
     EXPECT_EQ(*empty, BreakerRecord{});
-    EXPECT_TRUE(parse_breaker("x", format_breaker({{{strange, "b", false}}, {}}))) << "whatever a drive calls itself";
+    EXPECT_TRUE(parse_breaker("x", format_breaker({{{strange, {"b", false}}}, {}}))) << "whatever a drive calls itself";
+}
+
+/// Of both: what a trial and a trip look like.
+const BreakerRecord both{{{one, {"boot-1", false}}}, {{other, {"because", 7}}}};
+
+std::string with(std::string text, const std::string& what, const std::string& instead)
+{
+    const auto at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), instead);
+}
+
+void expect_refused(const std::string& text)
+{
+    const auto parsed = parse_breaker("/var/lib/nvmepolicyd/breaker.json", text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().kind, RefusalKind::invalid);
+    EXPECT_EQ(parsed.error().where, "/var/lib/nvmepolicyd/breaker.json");
+}
+
+TEST(ABreakerRecord, HasALineForEachController)
+{
+    EXPECT_EQ(format_breaker(both), R"({"schema":2})"
+                                    "\n"
+                                    R"({"cntlid":1,"path":"","serial":"SERIAL1","subsystem_nqn":"nqn.test:one",)"
+                                    R"("trial":{"boot_id":"boot-1","clean":false},"trip":null})"
+                                    "\n"
+                                    R"({"cntlid":2,"path":"","serial":"SERIAL2","subsystem_nqn":"nqn.test:other",)"
+                                    R"("trial":null,"trip":{"at":7,"reason":"because"}})"
+                                    "\n");
+}
+
+TEST(ABreakerRecord, IsWhatTheLastLineOfEachControllerSays)
+{
+    BreakerRecord later = both;
+    later.trials[one].clean = true;
+    later.trips[one] = {"three drop-outs", 9};
+    const std::string text = format_breaker(both) + format_breaker_line(later, one);
+    EXPECT_EQ(*parse_breaker("x", text), later);
+    EXPECT_EQ(*parse_breaker("x", text + format_breaker_line({}, other) + format_breaker_line({}, one)), BreakerRecord{});
+}
+
+TEST(ABreakerRecord, OfSchema1IsStillRead)
+{
+    const auto read = parse_breaker("x", schema_1);
+    ASSERT_TRUE(read) << read.error().text();
+    EXPECT_EQ(*read, both);
+}
+
+TEST(ABreakerRecord, LeavesOutALineThatWasInterrupted)
+{
+    const std::string before = format_breaker({});
+    const std::string line = format_breaker_line(both, one);
+    for (std::size_t length = 0; length + 1 < line.size(); ++length) {
+        const auto read = parse_breaker("x", before + line.substr(0, length));
+        ASSERT_TRUE(read) << length << ": " << read.error().text();
+        EXPECT_EQ(*read, BreakerRecord{}) << length;
+    }
+}
+
+TEST(ABreakerRecord, MayBeEditedByHand)
+{
+    const std::string text = format_breaker(both);
+    EXPECT_EQ(parse_breaker("x", text.substr(0, text.size() - 1))->trips, both.trips) << "without a newline at its end";
+    EXPECT_EQ(*parse_breaker("x", with(text, "\n", "\n\n \r\n") + "\n"), both) << "with empty lines";
+    EXPECT_EQ(*parse_breaker("x", with(text, format_breaker_line(both, other), "")), (BreakerRecord{both.trials, {}}));
 }
 
 TEST(ABreakerRecord, ThatIsDamagedIsRefusedWhole)
 {
-    const std::string good = format_breaker({{{one, "boot-1", false}}, {{other, "because", 7}}});
-    for (std::size_t length = 0; length + 2 < good.size(); ++length)
-        EXPECT_FALSE(parse_breaker("x", good.substr(0, length))) << length;
-    const auto with = [&](const std::string& what, const std::string& instead) {
-        std::string text = good;
-        const auto at = text.find(what);
-        EXPECT_NE(at, std::string::npos) << what;
-        return text.replace(at, what.size(), instead);
-    };
+    const std::string good = format_breaker(both);
+    for (std::size_t length = 0; length < std::string_view(R"({"schema":2})").size(); ++length)
+        expect_refused(good.substr(0, length));
+    for (const std::string& text : {with(good, "\"schema\":2", "\"schema\":3"),
+                                    with(good, "\"schema\":2", "\"schema\":\"2\""),
+                                    with(good, "\"clean\":false", "\"clean\":0"),
+                                    with(good, "\"clean\"", "\"cleaned\""),
+                                    with(good, "\"at\":7", "\"at\":\"7\""),
+                                    with(good, "\"at\":7", "\"at\":7.5"),
+                                    with(good, "\"cntlid\":1", "\"cntlid\":65536"),
+                                    with(good, "\"cntlid\":1", "\"cntlid\":-1"),
+                                    with(good, "\"serial\"", "\"serials\""),
+                                    with(good, "\"boot_id\":\"boot-1\"", "\"boot_id\":null"),
+                                    with(good, "\"trip\":null", "\"trip\":[]"),
+                                    with(good, ",\"trip\":null", ""),
+                                    with(good, "\"trial\":{", "\"trial\":["),
+                                    good + "{}",
+                                    good + "[]\n",
+                                    good + "null\n",
+                                    good + "{\n",
+                                    with(good, "false", "false\n"),
+                                    good + std::string(3, '\0') + "\n",
+                                    std::string(largest_breaker_record + 1, ' '),
+                                    std::string("[]"),
+                                    std::string("null"),
+                                    std::string("{}"),
+                                    std::string("\0\0\0\0", 4)})
+        expect_refused(text);
+}
+
+TEST(ABreakerRecord, OfSchema1ThatIsDamagedIsRefusedWhole)
+{
+    for (std::size_t length = 0; length + 2 < schema_1.size(); ++length)
+        expect_refused(schema_1.substr(0, length));
     for (const std::string& text :
-         {with("\"schema\": 1", "\"schema\": 2"), with("\"schema\": 1", "\"schema\": \"1\""),
-          with("\"clean\": false", "\"clean\": 0"), with("\"clean\"", "\"cleaned\""), with("\"at\": 7", "\"at\": \"7\""),
-          with("\"at\": 7", "\"at\": 7.5"), with("\"cntlid\": 1", "\"cntlid\": 65536"), with("\"cntlid\": 1", "\"cntlid\": -1"),
-          with("\"serial\"", "\"serials\""), with("\"boot_id\": \"boot-1\"", "\"boot_id\": null"), std::string("[]"),
-          std::string("null"), std::string("{}"), std::string(R"({"schema":1,"trials":{},"trips":[]})"),
-          std::string(R"({"schema":1,"trials":[1],"trips":[]})"), std::string(R"({"schema":1,"trials":[],"trips":["x"]})"),
-          std::string(R"({"schema":1,"trials":[],"trips":"x"})"), std::string("\0\0\0\0", 4)}) {
-        const auto parsed = parse_breaker("/var/lib/nvmepolicyd/breaker.json", text);
-        ASSERT_FALSE(parsed) << text;
-        EXPECT_EQ(parsed.error().kind, RefusalKind::invalid);
-        EXPECT_EQ(parsed.error().where, "/var/lib/nvmepolicyd/breaker.json");
-    }
-}
-
-// --- on disk -------------------------------------------------------------------------------------------------------------
-
-/// A machine's /var/lib and, for each boot, a /run.
-struct Disk {
-    TemporaryDirectory root;
-    int boots = 0;
-    std::optional<Refusal> complaint;
-    Disk() { reboot(); }
-    void reboot() { std::filesystem::create_directories(run(++boots)); }
-    [[nodiscard]] std::string run(int boot) const { return root / ("run" + std::to_string(boot)); }
-    [[nodiscard]] std::string state() const { return root / "state"; }
-    std::unique_ptr<BreakerStore> open()
-    {
-        complaint.reset();
-        return BreakerStore::open(state(), run(boots), complaint);
-    }
-    [[nodiscard]] BreakerRecord record() const
-    {
-        const auto parsed = parse_breaker("breaker.json", root.read("state/breaker.json"));
-        EXPECT_TRUE(parsed);
-        return parsed ? *parsed : BreakerRecord{};
-    }
-};
-
-TEST(TheBreakerStore, MakesItsDirectoryAndComplainsOfNothing)
-{
-    Disk disk;
-    auto store = disk.open();
-    EXPECT_FALSE(disk.complaint);
-    EXPECT_EQ(store->tripped(one), std::nullopt);
-    EXPECT_TRUE(std::filesystem::is_directory(disk.state()));
-    EXPECT_EQ(std::filesystem::file_size(disk.run(1) + "/boot"), 32U);
-}
-
-TEST(TheBreakerStore, HasATrialOnDiskBeforeItReturns)
-{
-    Disk disk;
-    auto store = disk.open();
-    ASSERT_TRUE(store->begin_trial(one));
-    const BreakerRecord record = disk.record();
-    ASSERT_EQ(record.trials.size(), 1U);
-    EXPECT_EQ(record.trials[0].controller, one);
-    EXPECT_FALSE(record.trials[0].clean);
-    ASSERT_TRUE(store->begin_trial(one));
-    EXPECT_EQ(disk.record().trials.size(), 1U) << "once";
-}
-
-TEST(TheBreakerStore, TripsAfterAnUncleanBoot)
-{
-    Disk disk;
-    ASSERT_TRUE(disk.open()->begin_trial(one));
-    disk.reboot();
-    auto store = disk.open();
-    EXPECT_FALSE(disk.complaint);
-    EXPECT_TRUE(store->tripped(one));
-    EXPECT_FALSE(store->tripped(other));
-    disk.reboot();
-    EXPECT_TRUE(disk.open()->tripped(one)) << "and stays tripped over further boots that nothing is written in";
-}
-
-TEST(TheBreakerStore, DoesNotTripWhenOnlyWeWereRestarted)
-{
-    Disk disk;
-    ASSERT_TRUE(disk.open()->begin_trial(one));
-    auto store = disk.open(); // kill -9 and a new start in the same boot
-    EXPECT_FALSE(store->tripped(one));
-    disk.reboot();
-    EXPECT_TRUE(disk.open()->tripped(one)) << "the trial of the first start still counts";
-}
-
-TEST(TheBreakerStore, DoesNotTripAfterACleanStop)
-{
-    Disk disk;
-    {
-        auto store = disk.open();
-        ASSERT_TRUE(store->begin_trial(one));
-        ASSERT_TRUE(store->end_trials());
-    }
-    disk.reboot();
-    EXPECT_FALSE(disk.open()->tripped(one));
-}
-
-TEST(TheBreakerStore, KeepsADriveOnTrialThatACleanStopCouldNotPutBack)
-{
-    Disk disk;
-    {
-        auto store = disk.open();
-        ASSERT_TRUE(store->begin_trial(one));
-        ASSERT_TRUE(store->begin_trial(other));
-        ASSERT_TRUE(store->end_trials(std::vector{other}));
-    }
-    disk.reboot();
-    auto store = disk.open();
-    EXPECT_FALSE(store->tripped(one));
-    EXPECT_TRUE(store->tripped(other));
-}
-
-TEST(TheBreakerStore, EndsTheTrialOfADriveThatALaterRestorePutBack)
-{
-    Disk disk;
-    {
-        auto store = disk.open();
-        ASSERT_TRUE(store->begin_trial(one));
-        ASSERT_TRUE(store->end_trials(std::vector{one}));
-    }
-    ASSERT_TRUE(disk.open()->end_trials()); // --restore, in the same boot
-    disk.reboot();
-    EXPECT_FALSE(disk.open()->tripped(one));
-}
-
-TEST(TheBreakerStore, WritesNothingWhereNoTrialEnds)
-{
-    Disk disk;
-    auto store = disk.open();
-    ASSERT_TRUE(store->begin_trial(one));
-    ASSERT_TRUE(store->end_trials());
-    std::filesystem::create_directories(disk.state() + "/breaker.json.new");
-    EXPECT_TRUE(store->end_trials()) << "a full disk does not matter to it";
-}
-
-TEST(TheBreakerStore, BeginsAnewAfterACleanStopInTheSameBoot)
-{
-    Disk disk;
-    {
-        auto store = disk.open();
-        ASSERT_TRUE(store->begin_trial(one));
-        ASSERT_TRUE(store->end_trials());
-    }
-    ASSERT_TRUE(disk.open()->begin_trial(one));
-    EXPECT_EQ(disk.record().trials.size(), 1U);
-    disk.reboot();
-    EXPECT_TRUE(disk.open()->tripped(one));
-}
-
-TEST(TheBreakerStore, KeepsATripWithItsReason)
-{
-    Disk disk;
-    {
-        auto store = disk.open();
-        ASSERT_TRUE(store->trip(one, "three drop-outs"));
-        ASSERT_TRUE(store->trip(one, "a fourth"));
-        EXPECT_EQ(store->tripped(one), "three drop-outs");
-        ASSERT_TRUE(store->end_trials());
-    }
-    EXPECT_EQ(disk.open()->tripped(one), "three drop-outs");
-}
-
-TEST(TheBreakerStore, KeepsEverythingBackWhileItsRecordCannotBeRead)
-{
-    Disk disk;
-    disk.root.write("state/breaker.json", "{\"schema\": 1, \"trials\"");
-    auto store = disk.open();
-    ASSERT_TRUE(disk.complaint);
-    EXPECT_NE(disk.complaint->text().find("no drive is let into deeper sleep than at boot"), std::string::npos);
-    EXPECT_TRUE(store->tripped(one));
-    EXPECT_TRUE(store->tripped(other));
-    static_cast<void>(store->trip(one, "x"));
-    static_cast<void>(store->begin_trial(one));
-    static_cast<void>(store->end_trials());
-    EXPECT_EQ(disk.root.read("state/breaker.json"), "{\"schema\": 1, \"trials\"") << "it is evidence";
-}
-
-TEST(TheBreakerStore, KeepsEverythingBackWhileItCannotTellBootsApart)
-{
-    Disk disk;
-    std::filesystem::create_directories(disk.run(1) + "/boot"); // neither readable nor replaceable
-    auto store = disk.open();
-    ASSERT_TRUE(disk.complaint);
-    EXPECT_TRUE(store->tripped(one));
-}
-
-TEST(TheBreakerStore, RefusesATrialThatIsNotOnDiskAsOftenAsItIsAsked)
-{
-    Disk disk;
-    auto store = disk.open();
-    std::filesystem::create_directories(disk.state() + "/breaker.json.new"); // as good as a full or read-only disk
-    EXPECT_FALSE(store->begin_trial(one));
-    EXPECT_FALSE(store->begin_trial(one)) << "nothing has reached the disk since the first refusal";
-    std::filesystem::remove(disk.state() + "/breaker.json.new");
-    EXPECT_TRUE(store->begin_trial(one));
-    EXPECT_EQ(disk.record().trials.size(), 1U);
-}
-
-TEST(TheBreakerStore, WritesATripThatCouldNotBeWrittenWhenItIsToldAgain)
-{
-    Disk disk;
-    auto store = disk.open();
-    std::filesystem::create_directories(disk.state() + "/breaker.json.new");
-    EXPECT_FALSE(store->trip(one, "three drop-outs"));
-    EXPECT_TRUE(store->tripped(one)) << "in force all the same";
-    std::filesystem::remove(disk.state() + "/breaker.json.new");
-    EXPECT_TRUE(store->trip(one, "a fourth"));
-    EXPECT_TRUE(disk.open()->tripped(one));
-}
-
-TEST(TheBreakerStore, InMemoryNeedsNoDisk)
-{
-    BreakerStore store;
-    EXPECT_TRUE(store.begin_trial(one));
-    EXPECT_TRUE(store.trip(one, "x"));
-    EXPECT_TRUE(store.tripped(one));
-    EXPECT_TRUE(store.end_trials());
+         {with(schema_1, "\"schema\": 1", "\"schema\": 2"), with(schema_1, "\"schema\": 1", "\"schema\": \"1\""),
+          with(schema_1, "\"clean\": false", "\"clean\": 0"), with(schema_1, "\"clean\"", "\"cleaned\""),
+          with(schema_1, "\"at\": 7", "\"at\": \"7\""), with(schema_1, "\"at\": 7", "\"at\": 7.5"),
+          with(schema_1, "\"cntlid\": 1", "\"cntlid\": 65536"), with(schema_1, "\"cntlid\": 1", "\"cntlid\": -1"),
+          with(schema_1, "\"serial\"", "\"serials\""), with(schema_1, "\"boot_id\": \"boot-1\"", "\"boot_id\": null"),
+          std::string(R"({"schema":1,"trials":{},"trips":[]})"), std::string(R"({"schema":1,"trials":[1],"trips":[]})"),
+          std::string(R"({"schema":1,"trials":[],"trips":["x"]})"), std::string(R"({"schema":1,"trials":[],"trips":"x"})")})
+        expect_refused(text);
 }
 
 // --- the decision --------------------------------------------------------------------------------------------------------

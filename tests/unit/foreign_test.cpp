@@ -31,19 +31,29 @@ struct Quarrel {
         question.obey_lower = false;
         return judge_foreign(question, decide_apst(question), memory, now);
     }
+    /// A look, and the write that it calls for.
+    ForeignStand fight(Milliseconds now = start)
+    {
+        const ForeignVerdict verdict = judge(now);
+        if (verdict.stand == ForeignStand::overwrite)
+            note_written(memory, verdict.stand, now);
+        return verdict.stand;
+    }
 };
 
 TEST(AForeignValue, IsNotWhatWeWroteOurselves)
 {
     Quarrel q;
     EXPECT_EQ(q.judge().stand, ForeignStand::none);
-    EXPECT_EQ(q.memory, SessionMemory{});
+    EXPECT_EQ(q.memory.theirs, std::nullopt);
+    EXPECT_EQ(q.memory.foreign_writes, 0U);
 }
 
 TEST(AForeignValue, StaysByDefaultWhetherHigherOrLower)
 {
     for (const auto& theirs : {us(0), us(5000), us(24999), us(25001), us(60000), us(100000), LatencyTolerance::any()}) {
         Quarrel q;
+        static_cast<void>(q.judge());
         q.in_the_file(theirs);
         const ForeignVerdict verdict = q.judge();
         EXPECT_EQ(verdict.stand, ForeignStand::yield) << theirs.kernel_text();
@@ -123,6 +133,48 @@ TEST(AForeignValue, IsNoneInAnObjectThatWeHaveNotWrittenTo)
     EXPECT_EQ(announced.judge().stand, ForeignStand::none);
 }
 
+TEST(AForeignValue, IsNotTheOriginalInASessionThatHasSeenNothingElse)
+{
+    // A stop put the original back, and /run did not take that there is nothing left to put back.
+    for (const auto& [first, lowered] : {std::pair{us(100000), std::optional<LatencyTolerance>{}},
+                                         std::pair{LatencyTolerance::any(), std::optional<LatencyTolerance>{}},
+                                         std::pair{us(100000), std::optional{us(5000)}}}) {
+        Quarrel q;
+        q.c.ledger->first = first;
+        q.c.ledger->lowered = lowered;
+        q.in_the_file(lowered.value_or(first));
+        EXPECT_EQ(q.judge().stand, ForeignStand::none);
+        EXPECT_EQ(q.judge(start + seconds(60)).stand, ForeignStand::none) << "nothing was written yet";
+        note_written(q.memory, ForeignStand::none, start + seconds(60));
+        EXPECT_EQ(q.judge(start + seconds(61)).stand, ForeignStand::yield) << "now somebody has put it there";
+    }
+}
+
+TEST(AForeignValue, IsTheOriginalToo)
+{
+    Quarrel q;
+    q.c.ledger->first = us(100000);
+    EXPECT_EQ(q.judge().stand, ForeignStand::none) << "ours";
+    q.in_the_file(us(100000));
+    EXPECT_EQ(q.judge().stand, ForeignStand::yield);
+    Quarrel other;
+    other.c.ledger->first = us(100000);
+    other.in_the_file(us(60000));
+    EXPECT_EQ(other.judge().stand, ForeignStand::yield);
+    other.in_the_file(us(100000));
+    EXPECT_EQ(other.judge().stand, ForeignStand::yield);
+}
+
+TEST(AForeignValue, IsStillNotTheOriginalAfterLooksThatCouldNotReadTheFile)
+{
+    Quarrel q;
+    q.c.ledger->first = us(100000);
+    q.c.controller.tolerance = Refusal{"x", "", "y", RefusalKind::timed_out};
+    EXPECT_EQ(q.judge().stand, ForeignStand::none);
+    q.in_the_file(us(100000));
+    EXPECT_EQ(q.judge().stand, ForeignStand::none);
+}
+
 TEST(AForeignValue, IsNoneWhereWeOnlyObserve)
 {
     Quarrel q(OnConflict::enforce);
@@ -144,22 +196,21 @@ TEST(Enforcing, WritesAtOnceThenAfterTwoSecondsThenAfterEight)
 {
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
-    EXPECT_EQ(q.judge(start).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(start), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, 1);
 
     ForeignVerdict verdict = q.judge(start + Milliseconds{1'999});
     EXPECT_EQ(verdict.stand, ForeignStand::wait);
     EXPECT_EQ(verdict.pause, Milliseconds{1});
     EXPECT_EQ(q.memory.fights, 1);
-    verdict = q.judge(start + seconds(2));
-    EXPECT_EQ(verdict.stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(start + seconds(2)), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, 2);
 
     const Milliseconds second = start + seconds(2);
     verdict = q.judge(second + Milliseconds{1});
     EXPECT_EQ(verdict.stand, ForeignStand::wait);
     EXPECT_EQ(verdict.pause, Milliseconds{7'999});
-    EXPECT_EQ(q.judge(second + seconds(8)).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(second + seconds(8)), ForeignStand::overwrite);
     EXPECT_EQ(q.memory.fights, most_fights);
 }
 
@@ -191,12 +242,12 @@ TEST(Enforcing, ForgetsOneOrTwoFightsAfterTenMinutes)
         q.in_the_file(us(60000));
         q.memory.fights = fights;
         q.memory.last_fight = start;
-        EXPECT_EQ(q.judge(start + seconds(600)).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.fight(start + seconds(600)), ForeignStand::overwrite);
         EXPECT_EQ(q.memory.fights, fights + 1) << "ten minutes, not a millisecond more";
 
         q.memory.fights = fights;
         q.memory.last_fight = start;
-        EXPECT_EQ(q.judge(start + seconds(600) + Milliseconds{1}).stand, ForeignStand::overwrite);
+        EXPECT_EQ(q.fight(start + seconds(600) + Milliseconds{1}), ForeignStand::overwrite);
         EXPECT_EQ(q.memory.fights, 1);
     }
 }
@@ -205,7 +256,7 @@ TEST(Enforcing, WritesAtOnceInTheFirstMinutesAfterBoot)
 {
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
-    EXPECT_EQ(q.judge(Milliseconds{0}).stand, ForeignStand::overwrite);
+    EXPECT_EQ(q.fight(Milliseconds{0}), ForeignStand::overwrite);
     EXPECT_EQ(q.judge(Milliseconds{1'999}).stand, ForeignStand::wait);
 }
 
@@ -214,9 +265,19 @@ TEST(Enforcing, CountsNewsByValueNotByFight)
     Quarrel q(OnConflict::enforce);
     q.in_the_file(us(60000));
     EXPECT_TRUE(q.judge(start).news);
+    note_written(q.memory, ForeignStand::overwrite, start);
     EXPECT_FALSE(q.judge(start + seconds(1)).news);
     EXPECT_FALSE(q.judge(start + seconds(2)).news) << "still the value that we failed to write over";
     EXPECT_EQ(q.memory.foreign_writes, 1U);
+}
+
+TEST(Enforcing, DoesNotCountTriesThatWroteNothing)
+{
+    Quarrel q(OnConflict::enforce);
+    q.in_the_file(us(60000));
+    for (int tries = 0; tries < 10; ++tries)
+        EXPECT_EQ(q.judge(start + seconds(tries)).stand, ForeignStand::overwrite) << tries;
+    EXPECT_EQ(q.memory.fights, 0);
 }
 
 TEST(ClaimingBack, EndsWhatWasRememberedAgainstUs)
@@ -234,6 +295,7 @@ TEST(ClaimingBack, EndsWhatWasRememberedAgainstUs)
     EXPECT_EQ(q.memory.fights, 0);
     EXPECT_EQ(q.memory.stubborn_table, std::nullopt);
     EXPECT_EQ(q.memory.stubborn_at, std::nullopt);
+    EXPECT_FALSE(q.memory.may_be_restored) << "what comes to be there after our claim is somebody's";
     EXPECT_EQ(q.memory.foreign_writes, 7U) << "what happened is still counted";
     EXPECT_EQ(q.judge(start + seconds(1)).stand, ForeignStand::overwrite);
 }

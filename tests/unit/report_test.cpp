@@ -70,8 +70,9 @@ TEST(StatusJson, HasThePromisedShape)
     EXPECT_EQ(c["write_cache"]["present"], true);
     EXPECT_EQ(c["write_cache"]["enabled"], nullptr);
     ASSERT_EQ(c["write_cache"]["leaves"].size(), 1U);
-    EXPECT_EQ(c["write_cache"]["leaves"][0],
-              Json({{"name", "nvme0n1"}, {"mode", "write back"}, {"fua", true}, {"holders", Json::array()}}));
+    EXPECT_EQ(
+        c["write_cache"]["leaves"][0],
+        Json({{"name", "nvme0n1"}, {"mode", "write back"}, {"fua", true}, {"ana_state", nullptr}, {"holders", Json::array()}}));
     expect_keys(c["multipath"], {"weight", "throughput_bytes_per_second", "throughput_source"});
     ASSERT_EQ(status["subsystems"].size(), 1U);
     expect_keys(status["subsystems"][0], {"name", "nqn", "iopolicy", "supported_iopolicies", "paths"});
@@ -216,11 +217,11 @@ TEST(StatusText, SaysTheVerdictOfEachDriveAndWhyNot)
     static_cast<void>(bench.host.add(evo_plus()));
     bench.host.add(bc501()).refuses_apst = true;
     bench.host.find("nvme1")->apst = {};
-    const std::string text = status_text(bench.round(Intent::reconcile), true, Style::plain);
+    const std::string text = status_text(status_json(bench.round(Intent::reconcile), true), Style::plain);
     EXPECT_TRUE(text.starts_with("SIMULATED drives, profile balanced on AC\n")) << text;
     EXPECT_NE(text.find("nvme1: the drive holds APST off, predicted is APST on down to PS4"), std::string::npos) << text;
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
-    EXPECT_NE(status_text(bench.round(), true, Style::coloured).find("\x1b[31mNO\x1b[0m"), std::string::npos);
+    EXPECT_NE(status_text(status_json(bench.round(), true), Style::coloured).find("\x1b[31mNO\x1b[0m"), std::string::npos);
 }
 
 TEST(ChangeText, SaysWhatCameOfIt)
@@ -243,15 +244,60 @@ TEST(PlanText, IsTheChangesUnderAHeading)
 {
     Bench bench;
     static_cast<void>(bench.host.add(evo_plus()));
-    EXPECT_EQ(plan_text(bench.round(), true), "SIMULATED drives, profile balanced on AC\n" + changes_text(bench.round()));
-    EXPECT_TRUE(changes_text(bench.round()).starts_with("NAME "));
-    EXPECT_EQ(changes_text(Round{}), "nothing to change\n");
+    EXPECT_EQ(plan_text(plan_json(bench.round(), true)),
+              "SIMULATED drives, profile balanced on AC\n" + changes_text(plan_json(bench.round(), true)));
+    EXPECT_TRUE(changes_text(plan_json(bench.round(), true)).starts_with("NAME "));
+    EXPECT_EQ(changes_text(plan_json(Round{}, false)), "nothing to change\n");
 }
 
 TEST(StatusText, OfAMachineWithoutDrivesSaysSo)
 {
     Bench bench;
-    EXPECT_EQ(status_text(bench.round(), false, Style::plain), "profile balanced on AC\nno NVMe controllers\n");
+    EXPECT_EQ(status_text(status_json(bench.round(), false), Style::plain), "profile balanced on AC\nno NVMe controllers\n");
+}
+
+TEST(AnyText, OfAForeignDocumentLeavesOutWhatItDoesNotKnow)
+{
+    for (const char* foreign : {R"({"schema":1})", R"({"schema":1,"controllers":7,"complaints":"x","changes":[1,"a",null]})",
+                                R"({"schema":1,"controllers":[{"name":5,"apst":{"actual_table":[7],"predicted_table":{"a":1}}}],
+                                    "apst":[],"power_states":[{"state":"x","max_power_mw":1e300}],"write_cache":{"leaves":3}})",
+                                R"({"schema":1,"apst":{"predicted_table":[{"raw":"0xzz"},{}],"actual_table":[]},
+                                    "power_states":[{"entry_latency_us":18446744073709551615}],"explanation":{"a":2}})"}) {
+        const auto document = read_document("org.nvmepolicy1", foreign);
+        ASSERT_TRUE(document) << document.error().text();
+        EXPECT_FALSE(status_text(*document, Style::coloured).empty());
+        EXPECT_FALSE(show_text(*document, Style::plain).empty());
+        EXPECT_FALSE(explain_text(*document).empty());
+        EXPECT_FALSE(plan_text(*document).empty());
+    }
+}
+
+TEST(ADocumentOfAnotherProgram, IsRefusedWhereItCannotBeRead)
+{
+    const auto refusal = [](const char* text) {
+        const auto document = read_document("org.nvmepolicy1", text);
+        return document ? std::string{} : document.error().text();
+    };
+    EXPECT_EQ(refusal("{"), "org.nvmepolicy1: what it sent is no JSON document");
+    EXPECT_EQ(refusal("[1]"), "org.nvmepolicy1: what it sent is no JSON document");
+    EXPECT_EQ(refusal("{}"),
+              "org.nvmepolicy1: its documents are of schema -, this program reads schema 1: both should be of one "
+              "version");
+    EXPECT_EQ(refusal(R"({"schema":2})"), "org.nvmepolicy1: its documents are of schema 2, this program reads schema 1: both "
+                                          "should be of one version");
+}
+
+TEST(ExplainText, IsTheSameAfterATripThroughText)
+{
+    Bench bench;
+    static_cast<void>(bench.host.add(evo_plus()));
+    const Round round = bench.round();
+    const Json show = show_json(round, round.outcomes[0], true);
+    const auto read = read_document("org.nvmepolicy1", to_text(show));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(show_text(*read, Style::plain), show_text(show, Style::plain));
+    EXPECT_TRUE(
+        explain_text(*read).starts_with("SIMULATED nvme0: Samsung SSD 990 EVO Plus 4TB, firmware 2B2QKXG7\nThe drive has"));
 }
 
 TEST(StatusText, SaysLoudlyWhatLimits)
@@ -259,7 +305,7 @@ TEST(StatusText, SaysLoudlyWhatLimits)
     Bench bench;
     bench.host.machine.default_ps_max_latency_us = 0;
     static_cast<void>(bench.host.add(evo_plus()));
-    const std::string text = status_text(bench.round(), true, Style::plain);
+    const std::string text = status_text(status_json(bench.round(), true), Style::plain);
     EXPECT_NE(text.find("nvme0: LIMITED by nvme_core.default_ps_max_latency_us=0, set before us; allow_deeper = true in a "
                         "[[match]] lifts it\n"),
               std::string::npos)

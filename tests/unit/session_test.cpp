@@ -137,6 +137,73 @@ TEST(ASession, EnforcesWithPausesAndThenYields)
     EXPECT_EQ(s.drive->tolerance, us(60000));
 }
 
+TEST(ASession, ManagesAgainWhatAStopPutBackWithoutBeingAbleToRecordIt)
+{
+    const TemporaryDirectory place;
+    Service s;
+    {
+        const auto ledger = *LedgerStore::open(place / "originals.json");
+        Session session{s.breaker, s.memory, s.now, &s.wishes, s.begun_under, false};
+        EXPECT_TRUE(nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session).verdict.verified());
+        std::filesystem::create_directories(place / "aside");
+        std::filesystem::rename(place / "originals.json", place / "aside/originals.json");
+        std::filesystem::create_directories(place / "originals.json/in-the-way");
+        const auto restored = restore(s.host, *ledger);
+        ASSERT_EQ(restored.size(), 1U);
+        EXPECT_EQ(restored[0].result, Restored::Result::not_forgotten);
+        EXPECT_EQ(s.drive->tolerance, us(100000));
+    }
+    std::filesystem::remove_all(place / "originals.json");
+    std::filesystem::rename(place / "aside/originals.json", place / "originals.json");
+    const auto ledger = *LedgerStore::open(place / "originals.json");
+    ASSERT_TRUE(ledger->find(s.drive->id));
+    static_cast<void>(s.writes());
+    Session session{s.breaker, {}, s.now, &s.wishes, s.begun_under, false};
+    const Outcome outcome = nvmepolicy::reconcile(s.host, "nvme0", s.circumstances(), *ledger, &session);
+    EXPECT_EQ(outcome.foreign.stand, ForeignStand::none);
+    EXPECT_TRUE(outcome.verdict.verified()) << outcome.verdict.reason;
+    EXPECT_EQ(s.writes(), Writes{"nvme0 25000"});
+    EXPECT_EQ(ledger->find(s.drive->id)->original(), us(100000));
+}
+
+TEST(ASession, CountsOnlyFightsInWhichItWrote)
+{
+    Service s;
+    s.policy.apst.on_conflict.value = OnConflict::enforce;
+    static_cast<void>(s.reconcile());
+    s.somebody_writes(us(60000));
+    static_cast<void>(s.writes());
+
+    s.host.before = [](const std::string& call, std::size_t) -> Answer {
+        return call.starts_with("write-tolerance") ? Answer{refusal_of(RefusalKind::try_later)} : Answer{};
+    };
+    for (int i = 0; i < 4; ++i)
+        EXPECT_TRUE(s.reconcile().error) << "refused " << i;
+    s.host.before = nullptr;
+    s.wishes = 1;
+    for (int i = 0; i < 4; ++i)
+        EXPECT_TRUE(s.reconcile().superseded) << i;
+    EXPECT_EQ(s.memory.fights, 0);
+
+    s.begun_under = 1;
+    EXPECT_TRUE(s.reconcile().verdict.verified()) << "neither used up a fight, and there is no pause to wait for";
+    EXPECT_EQ(s.memory.fights, 1);
+    EXPECT_EQ(s.drive->tolerance, us(25000));
+}
+
+TEST(ASession, CountsAFightWithARepairOnce)
+{
+    Service s;
+    s.policy.apst.on_conflict.value = OnConflict::enforce;
+    static_cast<void>(s.reconcile());
+    s.somebody_writes(us(0));
+    s.drive->refuses_apst = true;
+    static_cast<void>(s.writes());
+    static_cast<void>(s.reconcile());
+    EXPECT_EQ(s.writes(), (Writes{"nvme0 25000", "nvme0 24999", "nvme0 25000"}));
+    EXPECT_EQ(s.memory.fights, 1);
+}
+
 TEST(ASession, KnowsANewControllerObjectFromTheOldOne)
 {
     Service s;
@@ -414,6 +481,38 @@ TEST(GoingDeeper, EndsWithATrip)
     EXPECT_TRUE(outcome.verdict.verified());
     EXPECT_EQ(s.writes(), Writes{"nvme0 25000"});
     EXPECT_EQ(outcome.decision.rule, ToleranceRule::boot_value);
+}
+
+TEST(GoingDeeper, EndsWithATripThatIsRecordedOnceTheDiskTakesIt)
+{
+    DeepService s;
+    EXPECT_TRUE(s.reconcile().verdict.verified());
+    static_cast<void>(s.writes());
+    {
+        const SmallFiles full(0);
+        ASSERT_FALSE(s.store->trip(s.drive->id, "three drop-outs"));
+        EXPECT_TRUE(s.reconcile().error) << "it is not on disk yet";
+        EXPECT_EQ(s.writes(), Writes{"nvme0 25000"}) << "in force all the same";
+    }
+    EXPECT_TRUE(s.reconcile().in_order());
+    s.start(false);
+    EXPECT_EQ(s.store->tripped(s.drive->id), "three drop-outs");
+}
+
+TEST(GoingDeeper, WaitsUntilBootsCanBeToldApart)
+{
+    DeepService s;
+    s.boot = 7;
+    std::filesystem::create_directories(s.root / "run7/boot.new"); // as good as a full /run
+    std::optional<Refusal> complaint;
+    s.store = BreakerStore::open(s.root / "state", s.root / "run7", complaint);
+    s.breaker = s.store.get();
+    EXPECT_TRUE(complaint);
+    EXPECT_EQ(s.reconcile().decision.rule, ToleranceRule::boot_value);
+    EXPECT_EQ(s.writes(), Writes{});
+    std::filesystem::remove(s.root / "run7/boot.new");
+    EXPECT_TRUE(s.reconcile().verdict.verified());
+    EXPECT_EQ(s.writes(), Writes{"nvme0 any"});
 }
 
 TEST(ADryLook, WritesNothingAndBeginsNoTrial)

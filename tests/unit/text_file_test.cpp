@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "host/object_names.h"
+#include "host/storage.h"
 #include "host/sysfs.h"
 #include "temporary_directory.h"
 #include "unprivileged.h"
@@ -184,6 +185,28 @@ TEST(ASysfsDirectory, KeepsMeaningTheOneThatItWasOpenedOn)
     std::filesystem::rename(place / "nvme0", place / "nvme1");
     place.write("nvme0/serial", "B\n");
     EXPECT_EQ(*(*directory)->read("serial"), "A\n");
+}
+
+TEST(AStorageDirectory, IsForOthersToReadWhateverTheUmask)
+{
+    const TemporaryDirectory place;
+    for (const mode_t mask : {0U, 022U, 077U, 0777U}) {
+        const std::string path = place / ("state" + std::to_string(mask));
+        const mode_t before = ::umask(mask);
+        const auto made = file_storage().make_directory(path);
+        ::umask(before);
+        ASSERT_TRUE(made) << made.error().text();
+        EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(path).permissions()), 0755U) << mask;
+    }
+}
+
+TEST(AStorageDirectory, ThatIsThereAlreadyStaysAsItIs)
+{
+    const TemporaryDirectory place;
+    std::filesystem::create_directory(place / "state");
+    std::filesystem::permissions(place / "state", std::filesystem::perms::owner_all);
+    EXPECT_TRUE(file_storage().make_directory(place / "state"));
+    EXPECT_EQ(std::filesystem::status(place / "state").permissions(), std::filesystem::perms::owner_all);
 }
 
 TEST(ASysfsDirectory, ThatIsAFileOrMissingIsRefused)

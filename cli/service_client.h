@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The service as nvmepolicyctl sees it on D-Bus; no other file here knows the bus. Calls wait for their answer: some
+// seconds where they only read, minutes where polkit may have to ask a person. Nothing is thrown, and nothing starts the
+// service.
+//
+// Kinds of refusals: absent: it does not run, or there is no bus; denied: not authorized; gone: no such controller;
+// timed_out: no answer; failed: everything else, with what the service said.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <poll.h>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nvmepolicy/result.h"
+#include "nvmepolicy/units.h"
+
+namespace nvmepolicy {
+
+/// What a hold asks for; at least one of the two.
+struct HoldRequest {
+    std::optional<std::string> profile;
+    std::optional<Microseconds> max_latency;
+    std::vector<std::string> controllers; ///< for which the latency holds; empty: all
+    std::string reason;
+};
+
+class ServiceClient {
+public:
+    /// `bus`: system, session, or an address. Refuses where there is no such bus; whether the service is on it, is_running
+    /// says.
+    [[nodiscard]] static Result<std::unique_ptr<ServiceClient>> connect(const std::string& bus);
+    ~ServiceClient(); ///< Holds end here.
+    ServiceClient(const ServiceClient&) = delete;
+    ServiceClient& operator=(const ServiceClient&) = delete;
+
+    [[nodiscard]] bool is_running() const;
+
+    /// The text of the status document.
+    [[nodiscard]] Result<std::string> describe();
+    /// The text of the show document of a controller.
+    [[nodiscard]] Result<std::string> describe(const std::string& controller);
+    /// The document of `plan`.
+    [[nodiscard]] Result<nlohmann::ordered_json> plan();
+    /// The properties of the manager by name, as JSON; null where the bus has the number for "unknown" or "no constraint".
+    [[nodiscard]] Result<nlohmann::ordered_json> properties();
+
+    [[nodiscard]] Result<void> set_profile(const std::string& profile);
+    [[nodiscard]] Result<void> reconcile();
+    [[nodiscard]] Result<void> reload();
+    [[nodiscard]] Result<void> clear_breaker(const std::string& controller);
+
+    /// Takes all that is asked for, or nothing. It lasts as long as this object, or until the service ends.
+    [[nodiscard]] Result<void> hold(const HoldRequest& request);
+    /// The same without waiting; `done` is called from serve_until, once, with the first refusal or none.
+    void hold_later(const HoldRequest& request, std::function<void(const std::optional<Refusal>&)> done);
+
+    /// Called from serve_until: true when the service has come (back), false when it has left.
+    std::function<void(bool there)> on_presence;
+
+    /// From now on `event` is called, from serve_until, with each change, in the form that `monitor --json` prints (without the
+    /// time).
+    [[nodiscard]] Result<void> watch(std::function<void(const nlohmann::ordered_json&)> event);
+
+    /// Handles what comes in on the bus until one of `others` has something to say (revents). Refuses once the bus is lost.
+    [[nodiscard]] Result<void> serve_until(std::span<pollfd> others);
+
+private:
+    struct Connection;
+    explicit ServiceClient(std::unique_ptr<Connection> connection);
+    std::unique_ptr<Connection> connection_;
+};
+
+} // namespace nvmepolicy
