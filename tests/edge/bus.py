@@ -42,7 +42,7 @@ MOCK = "org.freedesktop.DBus.Mock"
 NO_CONSTRAINT = 2**64 - 1
 EXIT_NO_BUS = 3
 # The service ends without tearing down, and sdbus-c++ leaks a connection that it could not open: what counts is the rest.
-SANITIZER = {"ASAN_OPTIONS": "detect_leaks=0"}
+SANITIZER = {"ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=4"}
 NOBODY = 65534
 # Under a sanitizer, or on a machine that has other things to do, everything takes longer; what is a promise has its own limit.
 PATIENCE_S = 20
@@ -170,9 +170,10 @@ class Daemon(Process):
                    if line.startswith("voluntary_ctxt_switches"))
 
     def worked(self):
-        """How often threads went to sleep that do something about drives: grows with every look."""
-        return sum(int(line.split()[1]) for task in self.tasks() if int(task.name) != self.pid
-                   for line in (task / "status").read_text().splitlines() if line.startswith("voluntary_ctxt_switches"))
+        """How often each thread went to sleep that does something about drives: another value after every look. Threads come and
+        go, so it is no number that grows."""
+        return {int(task.name): int(line.split()[1]) for task in self.tasks() if int(task.name) != self.pid
+                for line in (task / "status").read_text().splitlines() if line.startswith("voluntary_ctxt_switches")}
 
     def memory_kb(self, what="Pss"):
         for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:
