@@ -179,6 +179,8 @@ void Reconciler::clear_breaker(const std::string& controller, std::function<void
                 if (const auto object = objects_.find(controller); object != objects_.end())
                     wish_changed(*object->second);
             }
+            if (!cleared && cleared.error().kind == RefusalKind::absent)
+                return reply(Refusal{controller, "", "its breaker has not tripped"});
             reply(cleared);
         });
     });

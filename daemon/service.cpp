@@ -164,6 +164,8 @@ private:
                 [this] { return configuration_errors_; },
                 [this] { reconciler_->resumed(); },
                 [this](const std::string& why) {
+                    if (stopping_)
+                        return; // Values are being put back, which needs no bus.
                     publisher_.say(LogLevel::error, Happening::stopping,
                                    "D-Bus is lost, so this ends to be started again; what was set stays: " + why);
                     loop_.exit(exit_no_bus);
@@ -289,6 +291,7 @@ private:
                 restored = restore(hurried ? *hurried : *stage_.host, *stage_.ledger);
             }
             const auto ended = stage_.breaker->end_trials(not_put_back(restored));
+            static_cast<void>(stage_.profile->save()); // whoever chose it may just have been told that it is done
             loop_.post([this, restored = std::move(restored), ended] { stopped(restored, ended); });
         });
     }
@@ -346,14 +349,7 @@ void block_signals()
 
 int run_service(const Options& options, const Log& log)
 {
-    block_signals();
-    PolicyReading reading = load_policy({.vendor_directory = this_installation().vendor_directory}, options.config);
-    for (const Refusal& error : reading.errors)
-        log.say(LogLevel::error, error.text());
-    if (!reading.errors.empty())
-        return exit_usage;
-    if (options.dry_run)
-        reading.policy.daemon.dry_run.value = true;
+    // First: a bus that does not answer must not keep a signal from ending this.
     std::unique_ptr<sdbus::IConnection> bus;
     if (options.bus != "none") {
         auto connected = bus::connect(options.bus);
@@ -363,13 +359,25 @@ int run_service(const Options& options, const Log& log)
         }
         bus = *std::move(connected);
     }
+    block_signals();
+    PolicyReading reading = load_policy({.vendor_directory = this_installation().vendor_directory}, options.config);
+    for (const Refusal& error : reading.errors)
+        log.say(LogLevel::error, error.text());
+    if (!reading.errors.empty())
+        return exit_usage;
+    if (options.dry_run)
+        reading.policy.daemon.dry_run.value = true;
     auto stage = set_stage(options, !reading.policy.daemon.dry_run.value, log);
     if (!stage)
         return exit_failed;
     Journal journal(options.log_level);
-    Service service(options, journal, std::move(reading.policy), *std::move(stage), std::move(bus));
-    const int code = service.run();
     // Workers may be waiting for a drive; neither they nor anything that they use may be waited for or torn down.
+    int code = exit_failed;
+    try {
+        code = (new Service(options, journal, std::move(reading.policy), *std::move(stage), std::move(bus)))->run();
+    } catch (const std::exception& error) {
+        log.say(LogLevel::error, error.what());
+    }
     std::fflush(nullptr);
     std::_Exit(code);
 }

@@ -120,11 +120,14 @@ void Wishes::follow(const std::optional<std::string>& profile)
     if (!following())
         return;
     if (profile && !policy_.profiles.contains(*profile)) {
-        in_.publisher.say(LogLevel::warning, Happening::profile,
-                          fmt::format("power-profiles-daemon's profile is \"{}\", which we do not have; {} stays",
-                                      printable(*profile), base_));
+        if (std::exchange(unknown_followed_, printable(*profile)) == printable(*profile))
+            return;
+        in_.publisher.say(
+            LogLevel::warning, Happening::profile,
+            fmt::format("power-profiles-daemon's profile is \"{}\", which we do not have; {} stays", unknown_followed_, base_));
         return;
     }
+    unknown_followed_.clear();
     followed_ = profile;
     const std::string base = find_base();
     if (base == base_)

@@ -67,6 +67,7 @@ private:
     Policy policy_;
     std::optional<ChosenProfile> chosen_;
     std::optional<std::string> followed_;
+    std::string unknown_followed_; ///< the profile that was last followed in vain; told of once
     std::string base_;
     Holds holds_;
 };

@@ -38,18 +38,20 @@ bool Authorization::ask(const std::string& sender, const std::string& action, An
         answer(left ? std::optional<std::string>("whoever asked has left the bus") : refused);
     };
     const std::string method = "GetConnectionUnixUser";
-    bus_->callMethodAsync(method)
-        .onInterface("org.freedesktop.DBus")
-        .withTimeout(time_for_the_bus)
-        .withArguments(sender)
-        .uponReplyInvoke([this, sender, action, counted](ReplyError error, std::uint32_t uid) {
-            if (error)
-                counted("the bus does not say who is asking: " + error->getMessage());
-            else if (uid == 0)
-                counted(std::nullopt);
-            else
-                ask_polkit(sender, action, counted);
-        });
+    unless_lost([&] {
+        bus_->callMethodAsync(method)
+            .onInterface("org.freedesktop.DBus")
+            .withTimeout(time_for_the_bus)
+            .withArguments(sender)
+            .uponReplyInvoke([this, sender, action, counted](ReplyError error, std::uint32_t uid) {
+                if (error)
+                    counted("the bus does not say who is asking: " + error->getMessage());
+                else if (uid == 0)
+                    counted(std::nullopt);
+                else
+                    ask_polkit(sender, action, counted);
+            });
+    });
     return true;
 }
 
@@ -66,18 +68,20 @@ void Authorization::ask_polkit(const std::string& sender, const std::string& act
     const sdbus::Struct<std::string, std::map<std::string, sdbus::Variant>> subject{
         "system-bus-name", std::map<std::string, sdbus::Variant>{{"name", sdbus::Variant{sender}}}};
     const std::string method = "CheckAuthorization";
-    polkit_->callMethodAsync(method)
-        .onInterface("org.freedesktop.PolicyKit1.Authority")
-        .withTimeout(time_to_decide)
-        .withArguments(subject, action, std::map<std::string, std::string>{}, allow_user_interaction, std::string{})
-        .uponReplyInvoke([answer, action](ReplyError error, const Verdict& verdict) {
-            if (error)
-                answer(fmt::format("polkit cannot be asked for {}: {}", action, error->getMessage()));
-            else if (!std::get<0>(verdict))
-                answer(fmt::format("polkit says no to {}", action));
-            else
-                answer(std::nullopt);
-        });
+    unless_lost([&] {
+        polkit_->callMethodAsync(method)
+            .onInterface("org.freedesktop.PolicyKit1.Authority")
+            .withTimeout(time_to_decide)
+            .withArguments(subject, action, std::map<std::string, std::string>{}, allow_user_interaction, std::string{})
+            .uponReplyInvoke([answer, action](ReplyError error, const Verdict& verdict) {
+                if (error)
+                    answer(fmt::format("polkit cannot be asked for {}: {}", action, error->getMessage()));
+                else if (!std::get<0>(verdict))
+                    answer(fmt::format("polkit says no to {}", action));
+                else
+                    answer(std::nullopt);
+            });
+    });
 }
 
 } // namespace nvmepolicy::bus

@@ -47,15 +47,6 @@ std::string lines_of(const Inside::Errors& errors)
     return lines;
 }
 
-template <class Emit>
-void announce(const Emit& emit)
-{
-    try {
-        emit();
-    } catch (const sdbus::Error&) { // NOLINT(bugprone-empty-catch): a lost bus is noticed where it is waited for
-    }
-}
-
 } // namespace
 
 Manager::Manager(sdbus::IConnection& connection, Signals& signals, const Inside& inside)
@@ -96,17 +87,17 @@ void Manager::refresh()
     const auto changed = differences(announced_, properties);
     announced_ = std::move(properties);
     if (!changed.empty())
-        announce([&] { emit_properties_changed(getObject(), manager_interface, changed); });
+        unless_lost([&] { emit_properties_changed(getObject(), manager_interface, changed); });
 }
 
 void Manager::hold_released(Cookie cookie)
 {
-    announce([&] { emitHoldReleased(cookie); });
+    unless_lost([&] { emitHoldReleased(cookie); });
 }
 
 void Manager::overridden(const Outcome& o)
 {
-    announce([&] {
+    unless_lost([&] {
         emitValueOverridden(sdbus::ObjectPath{controller_path(o.name)}, tolerance_attribute, o.decision.tolerance.kernel_text(),
                             o.foreign_value.kernel_text(), "");
     });

@@ -32,14 +32,14 @@ private:
     using Change = sdbus::Struct<sdbus::ObjectPath, std::string, std::string, std::string, std::string, std::string>;
 
     std::string Version() override { return NVMEPOLICY_VERSION; }
-    std::string ActiveProfile() override { return now().active_profile; }
-    std::string BaseProfile() override { return now().base_profile; }
+    std::string ActiveProfile() override { return in_.reconciler.circumstances().wish.profile; }
+    std::string BaseProfile() override { return in_.wishes.base(); }
     std::vector<Dictionary> Profiles() override { return dictionaries(in_.wishes.policy().profiles); }
     std::vector<Dictionary> ActiveHolds() override { return dictionaries(in_.wishes.holds().all()); }
-    bool OnBattery() override { return now().on_battery; }
-    bool DryRun() override { return now().dry_run; }
+    bool OnBattery() override { return announced_.on_battery; }
+    bool DryRun() override { return announced_.dry_run; }
     bool Simulated() override { return in_.simulated; }
-    std::string ConfigurationError() override { return now().configuration_error; }
+    std::string ConfigurationError() override { return announced_.configuration_error; }
 
     void SetProfile(sdbus::Result<>&& result, std::string profile) override;
     void HoldProfile(sdbus::Result<std::uint32_t>&& result, std::string profile, std::string reason,

@@ -6,23 +6,13 @@
 namespace nvmepolicy::bus {
 namespace {
 
-/// A lost bus is noticed where it is waited for, not while something is announced.
-template <class Emit>
-void announce(const Emit& emit)
-{
-    try {
-        emit();
-    } catch (const sdbus::Error&) { // NOLINT(bugprone-empty-catch)
-    }
-}
-
 template <class Properties>
 void change(sdbus::IObject& object, const char* interface, Properties& from, Properties to)
 {
     const auto changed = differences(from, to);
     from = std::move(to);
     if (!changed.empty())
-        announce([&] { emit_properties_changed(object, interface, changed); });
+        unless_lost([&] { emit_properties_changed(object, interface, changed); });
 }
 
 } // namespace
@@ -34,12 +24,12 @@ ControllerObject::ControllerObject(sdbus::IConnection& connection, ControllerPro
     , describe_(std::move(describe))
 {
     registerAdaptor();
-    announce([this] { emitInterfacesAddedSignal(); });
+    unless_lost([this] { emitInterfacesAddedSignal(); });
 }
 
 ControllerObject::~ControllerObject()
 {
-    announce([this] { emitInterfacesRemovedSignal(); });
+    unless_lost([this] { emitInterfacesRemovedSignal(); });
     unregisterAdaptor();
 }
 
@@ -53,12 +43,12 @@ SubsystemObject::SubsystemObject(sdbus::IConnection& connection, SubsystemProper
     , p_(std::move(properties))
 {
     registerAdaptor();
-    announce([this] { emitInterfacesAddedSignal(); });
+    unless_lost([this] { emitInterfacesAddedSignal(); });
 }
 
 SubsystemObject::~SubsystemObject()
 {
-    announce([this] { emitInterfacesRemovedSignal(); });
+    unless_lost([this] { emitInterfacesRemovedSignal(); });
     unregisterAdaptor();
 }
 

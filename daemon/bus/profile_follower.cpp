@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "bus/profile_follower.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace nvmepolicy::bus {
 namespace {
@@ -54,16 +56,7 @@ void ProfileFollower::owner_changed()
         if (owner == asked_owner_)
             return;
         asked_owner_ = owner;
-        // To the owner by its unique name: a call to the other one would start the service.
-        service_ = make_proxy(connection_, owner, place.path);
-        const std::string method = "GetAll";
-        service_->callMethodAsync(method)
-            .onInterface("org.freedesktop.DBus.Properties")
-            .withArguments(std::string(place.name))
-            .uponReplyInvoke([this, owner](ReplyError error, const std::map<std::string, sdbus::Variant>& properties) {
-                if (!error && owner == asked_owner_)
-                    profile_is(properties);
-            });
+        ask(owner, place.path, place.name);
         return;
     }
     asked_owner_.clear();
@@ -75,16 +68,37 @@ void ProfileFollower::owner_changed()
         });
 }
 
+/// By its unique name: a call to the other one would start the service.
+void ProfileFollower::ask(const std::string& owner, const char* path, const char* interface)
+{
+    unless_lost([&] {
+        service_ = make_proxy(connection_, owner, path);
+        const std::string method = "GetAll";
+        service_->callMethodAsync(method)
+            .onInterface("org.freedesktop.DBus.Properties")
+            .withArguments(std::string(interface))
+            .uponReplyInvoke([this, owner](ReplyError error, const std::map<std::string, sdbus::Variant>& properties) {
+                if (!error && owner == asked_owner_)
+                    profile_is(properties);
+            });
+    });
+}
+
 void ProfileFollower::properties_changed(sdbus::Message& message)
 {
     if (message.getSender() != asked_owner_)
         return; // The other name's owner, where they are two.
     std::string interface;
     std::map<std::string, sdbus::Variant> changed;
-    message >> interface >> changed;
-    for (const Place& place : places)
-        if (interface == place.name)
-            return profile_is(changed);
+    std::vector<std::string> invalidated;
+    message >> interface >> changed >> invalidated;
+    const auto place = std::ranges::find_if(places, [&](const Place& p) { return interface == p.name; });
+    if (place == places.end())
+        return;
+    if (std::ranges::find(invalidated, "ActiveProfile") != invalidated.end())
+        ask(asked_owner_, place->path, place->name);
+    else
+        profile_is(changed);
 }
 
 void ProfileFollower::profile_is(const std::map<std::string, sdbus::Variant>& properties)

@@ -27,6 +27,7 @@ public:
 
 private:
     void owner_changed();
+    void ask(const std::string& owner, const char* path, const char* interface);
     void properties_changed(sdbus::Message& message);
     void profile_is(const std::map<std::string, sdbus::Variant>& properties);
 

@@ -57,7 +57,8 @@ void Signals::hear(const std::string& interface, const std::string& member, std:
 void Signals::tell_bus(const char* method, const std::string& rule)
 {
     const std::string name = method;
-    bus_->callMethodAsync(name).onInterface(bus_name).withArguments(rule).uponReplyInvoke([](ReplyError) {});
+    unless_lost(
+        [&] { bus_->callMethodAsync(name).onInterface(bus_name).withArguments(rule).uponReplyInvoke([](ReplyError) {}); });
 }
 
 void Signals::watch_clients(bool wanted)
@@ -73,8 +74,10 @@ void Signals::watch_name(const std::string& name, std::function<void(const std::
     names_[name] = {"", std::move(handler)};
     tell_bus("AddMatch", owner_rule(fmt::format(",arg0='{}'", name)));
     const std::string method = "GetNameOwner";
-    bus_->callMethodAsync(method).onInterface(bus_name).withArguments(name).uponReplyInvoke(
-        [this, name](ReplyError error, const std::string& owner) { owner_is(name, error ? "" : owner); });
+    unless_lost([&] {
+        bus_->callMethodAsync(method).onInterface(bus_name).withArguments(name).uponReplyInvoke(
+            [this, name](ReplyError error, const std::string& owner) { owner_is(name, error ? "" : owner); });
+    });
 }
 
 void Signals::forget_name(const std::string& name)

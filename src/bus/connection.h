@@ -37,6 +37,15 @@ void process(sdbus::IConnection& connection);
 /// Waits for the bus to answer: only before the loop turns.
 [[nodiscard]] sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& rule,
                                     std::function<void(sdbus::Message&)> handler);
+/// Does what sends something. A lost bus is not an error there: it is noticed where the loop waits for it.
+template <class Send>
+void unless_lost(const Send& send)
+{
+    try {
+        send();
+    } catch (const sdbus::Error&) { // NOLINT(bugprone-empty-catch)
+    }
+}
 /// What is written on a message.
 struct Envelope {
     std::string sender; ///< the unique name
