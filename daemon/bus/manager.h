@@ -17,7 +17,7 @@ namespace nvmepolicy::bus {
 class Manager final : public sdbus::AdaptorInterfaces<org::nvmepolicy1::Manager_adaptor, sdbus::ObjectManager_adaptor> {
 public:
     Manager(sdbus::IConnection& connection, Signals& signals, const Inside& inside);
-    ~Manager();
+    virtual ~Manager();
     Manager(const Manager&) = delete;
     Manager& operator=(const Manager&) = delete;
     Manager(Manager&&) = delete;

@@ -16,7 +16,7 @@ class ControllerObject final
     : public sdbus::AdaptorInterfaces<org::nvmepolicy1::Controller_adaptor, sdbus::ManagedObject_adaptor> {
 public:
     ControllerObject(sdbus::IConnection& connection, ControllerProperties properties, std::function<std::string()> describe);
-    ~ControllerObject();
+    virtual ~ControllerObject();
     ControllerObject(const ControllerObject&) = delete;
     ControllerObject& operator=(const ControllerObject&) = delete;
     ControllerObject(ControllerObject&&) = delete;
@@ -56,7 +56,7 @@ class SubsystemObject final
     : public sdbus::AdaptorInterfaces<org::nvmepolicy1::Subsystem_adaptor, sdbus::ManagedObject_adaptor> {
 public:
     SubsystemObject(sdbus::IConnection& connection, SubsystemProperties properties);
-    ~SubsystemObject();
+    virtual ~SubsystemObject();
     SubsystemObject(const SubsystemObject&) = delete;
     SubsystemObject& operator=(const SubsystemObject&) = delete;
     SubsystemObject(SubsystemObject&&) = delete;

@@ -157,6 +157,7 @@ std::vector<std::string> differences(const SubsystemProperties& a, const Subsyst
 std::vector<Dictionary> dictionaries(const std::vector<PowerState>& states)
 {
     std::vector<Dictionary> all;
+    all.reserve(states.size());
     for (const PowerState& s : states) {
         Dictionary one{{"State", sdbus::Variant{std::int32_t{s.index}}}, {"Operational", sdbus::Variant{s.operational}}};
         const auto add = [&one](const char* key, std::int64_t value) {
@@ -178,6 +179,7 @@ std::vector<Dictionary> dictionaries(const std::vector<PowerState>& states)
 std::vector<Dictionary> dictionaries(const std::map<std::string, Profile>& profiles)
 {
     std::vector<Dictionary> all;
+    all.reserve(profiles.size());
     for (const auto& [name, profile] : profiles)
         all.push_back({{"Profile", sdbus::Variant{name}},
                        {"MaxWakeLatencyMicroseconds", sdbus::Variant{or_none(profile.max_wake_latency.value.limit)}},
@@ -189,6 +191,7 @@ std::vector<Dictionary> dictionaries(const std::map<std::string, Profile>& profi
 std::vector<Dictionary> dictionaries(const std::map<Cookie, Hold>& holds)
 {
     std::vector<Dictionary> all;
+    all.reserve(holds.size());
     for (const auto& [cookie, hold] : holds) {
         Dictionary one{{"Cookie", sdbus::Variant{cookie}},
                        {"Reason", sdbus::Variant{hold.reason}},
@@ -227,6 +230,7 @@ SubsystemProperties properties_of(const Subsystem& s, const CurrentState& state)
 std::vector<Dictionary> dictionaries(const std::vector<SubsystemProperties::Path>& paths)
 {
     std::vector<Dictionary> all;
+    all.reserve(paths.size());
     for (const SubsystemProperties::Path& path : paths)
         all.push_back({{"Name", sdbus::Variant{path.name}},
                        {"Controller", sdbus::Variant{sdbus::ObjectPath{controller_path(path.controller)}}},
@@ -237,6 +241,7 @@ std::vector<Dictionary> dictionaries(const std::vector<SubsystemProperties::Path
 std::vector<sdbus::ObjectPath> controller_paths(const std::vector<std::string>& names)
 {
     std::vector<sdbus::ObjectPath> paths;
+    paths.reserve(names.size());
     for (const std::string& name : names)
         paths.emplace_back(controller_path(name));
     return paths;
