@@ -50,7 +50,9 @@ Signals::Signals(sdbus::IConnection& connection) : connection_(connection), bus_
 void Signals::hear(const std::string& interface, const std::string& member, std::function<void(sdbus::Message&)> handler)
 {
     const std::string rule = fmt::format("type='signal',interface='{}',member='{}'", interface, member);
-    slots_.push_back(add_match(connection_, rule, std::move(handler)));
+    slots_.push_back(add_match(connection_, rule, [handler = std::move(handler)](sdbus::Message& message) {
+        unless_lost([&] { handler(message); }); // One that does not hold what its name promises says nothing.
+    }));
     tell_bus("RemoveMatch", rule);
 }
 
