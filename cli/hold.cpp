@@ -32,7 +32,7 @@ int hold(const HoldOptions& options)
         fmt::print("holding {}; Ctrl-C ends it\n", show(*request));
         std::fflush(stdout);
         pollfd others[] = {{signals.fd(), POLLIN, 0}};
-        const auto served = client.serve_until(others);
+        auto served = client.serve_until(others);
         if (ended)
             return Refusal{"", "", *ended};
         return served;

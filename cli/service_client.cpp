@@ -53,7 +53,7 @@ std::string said_by(const sdbus::Error& error)
 /// What the service, or the bus in its place, said.
 Refusal refusal_of(const sdbus::Error& error)
 {
-    const std::string name = error.getName();
+    const std::string& name = error.getName();
     const std::string said = said_by(error);
     if (is_one_of(name, {"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"}))
         return not_running();
@@ -171,7 +171,7 @@ struct ServiceClient::Connection {
         invoker.storeResultsTo(cookie);
         return cookie;
     }
-    void tell(const std::string& kind, const std::string& path, Json more)
+    void tell(const std::string& kind, const std::string& path, const Json& more)
     {
         Json line = {{"event", kind}};
         if (!path.empty()) {
@@ -404,7 +404,7 @@ Result<void> ServiceClient::hold(const HoldRequest& request)
                 static_cast<void>(c.change("Release", *h->cookie));
             return cookie.error();
         }
-        c.held.push_back(std::make_shared<Held>(std::move(part), *cookie));
+        c.held.push_back(std::make_shared<Held>(Held{std::move(part), *cookie}));
     }
     return {};
 }

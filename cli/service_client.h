@@ -42,6 +42,8 @@ public:
     ~ServiceClient(); ///< Holds end here.
     ServiceClient(const ServiceClient&) = delete;
     ServiceClient& operator=(const ServiceClient&) = delete;
+    ServiceClient(ServiceClient&&) = delete;
+    ServiceClient& operator=(ServiceClient&&) = delete;
 
     [[nodiscard]] bool is_running() const;
 
