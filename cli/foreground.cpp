@@ -30,6 +30,7 @@ struct Started {
 [[noreturn]] void become(const std::vector<std::string>& command, const sigset_t& mask, int report)
 {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& argument : command)
         arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);

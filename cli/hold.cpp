@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <csignal>
 #include <fmt/format.h>
+#include <optional>
 
 #include "ask.h"
 #include "command_line/usage.h"
@@ -22,11 +23,19 @@ int hold(const HoldOptions& options)
         if (const auto held = client.hold(*request); !held)
             return held.error();
         const Signals signals{{SIGINT, SIGTERM, SIGHUP}};
-        keep_over_restarts(client, *request);
+        keep_over_restarts(client);
+        std::optional<std::string> ended;
+        client.on_hold_ended = [&](const HoldRequest& part) {
+            ended = show_ended(part);
+            client.stop_serving();
+        };
         fmt::print("holding {}; Ctrl-C ends it\n", show(*request));
         std::fflush(stdout);
         pollfd others[] = {{signals.fd(), POLLIN, 0}};
-        return client.serve_until(others);
+        auto served = client.serve_until(others);
+        if (ended)
+            return Refusal{"", "", *ended};
+        return served;
     });
 }
 

@@ -70,21 +70,29 @@ std::string show(const HoldRequest& request)
     return text;
 }
 
-void keep_over_restarts(ServiceClient& client, const HoldRequest& request)
+std::string show_ended(const HoldRequest& part)
+{
+    return fmt::format("somebody else has ended the hold of {}{}", show(part),
+                       part.profile ? ", or has taken the profile out of the configuration" : "");
+}
+
+void keep_over_restarts(ServiceClient& client)
 {
     struct Said {
         bool lost = false;
         bool back = false;
     };
     const auto said = std::make_shared<Said>();
-    client.on_presence = [&client, request, said](bool there) {
+    client.on_presence = [&client, said](bool there) {
+        if (!client.holds())
+            return; // somebody else has ended it
         if (!there) {
             if (!std::exchange(said->lost, true))
                 complain("nvmepolicyctl",
                          "nvmepolicyd has ended, and the hold with it; it is taken again when the service is back");
             return;
         }
-        client.hold_later(request, [said](const std::optional<Refusal>& refusal) {
+        client.hold_again([said](const std::optional<Refusal>& refusal) {
             if (refusal)
                 complain("nvmepolicyctl", "the hold could not be taken again: " + refusal->text());
             else if (!std::exchange(said->back, true))

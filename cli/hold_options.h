@@ -27,8 +27,11 @@ struct HoldOptions {
 /// `profile performance and a wake latency of at most 5 ms on nvme0, nvme1`
 [[nodiscard]] std::string show(const HoldRequest& request);
 
-/// From now on the hold is taken again whenever the service comes back. Says so once, so that a service which restarts all the
-/// time does not fill the screen. Both live as long as the client serves.
-void keep_over_restarts(ServiceClient& client, const HoldRequest& request);
+/// Why a part of it is not held any more: somebody released it, or the configuration has lost its profile.
+[[nodiscard]] std::string show_ended(const HoldRequest& part);
+
+/// From now on what is held is taken again whenever the service comes back. Says so once, so that a service which restarts all
+/// the time does not fill the screen. Both live as long as the client serves.
+void keep_over_restarts(ServiceClient& client);
 
 } // namespace nvmepolicy

@@ -29,7 +29,10 @@ int run(const HoldOptions& options, const std::vector<std::string>& command)
         return not_started(client.error());
     if (const auto held = (*client)->hold(*request); !held)
         return not_started(held.error());
-    keep_over_restarts(**client, *request);
+    keep_over_restarts(**client);
+    (*client)->on_hold_ended = [](const HoldRequest& part) {
+        complain("nvmepolicyctl", show_ended(part) + "; the command goes on without it");
+    };
     return run_in_foreground(command, **client);
 }
 

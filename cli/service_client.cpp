@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <set>
 #include <sstream>
+#include <utility>
 
 #include "bus/connection.h"
 #include "bus/names.h"
@@ -51,7 +53,7 @@ std::string said_by(const sdbus::Error& error)
 /// What the service, or the bus in its place, said.
 Refusal refusal_of(const sdbus::Error& error)
 {
-    const std::string name = error.getName();
+    const std::string& name = error.getName();
     const std::string said = said_by(error);
     if (is_one_of(name, {"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner"}))
         return not_running();
@@ -61,7 +63,7 @@ Refusal refusal_of(const sdbus::Error& error)
                          "org.freedesktop.DBus.Error.UnknownInterface", "org.freedesktop.DBus.Error.UnknownMethod"}))
         return {"nvmepolicyd", "", said, RefusalKind::gone};
     if (is_one_of(name, {"org.freedesktop.DBus.Error.Timeout", "System.Error.ETIMEDOUT"}))
-        return {"nvmepolicyd", "", "has not answered in time", RefusalKind::timed_out};
+        return {"", "", "nvmepolicyd runs, but does not answer", RefusalKind::timed_out};
     if (is_one_of(name, {"org.freedesktop.DBus.Error.NoReply"}))
         return {"nvmepolicyd", "", "has ended, or has not answered in time"};
     return {"nvmepolicyd", "", said};
@@ -88,27 +90,25 @@ timespec until(std::uint64_t deadline_us)
     return {static_cast<time_t>(left / 1'000'000), static_cast<long>(left % 1'000'000) * 1000};
 }
 
-/// One call of HoldProfile or HoldLatency.
-struct HoldCall {
-    std::string profile;       ///< empty: a latency
-    std::string object;        ///< for a latency
-    std::uint64_t latency = 0; ///< for a latency, in microseconds
-};
-
-std::vector<HoldCall> calls_of(const HoldRequest& request)
+/// The service knows a profile and the latency of one drive, or of all, as a hold each.
+std::vector<HoldRequest> parts_of(const HoldRequest& request)
 {
-    std::vector<HoldCall> calls;
+    std::vector<HoldRequest> parts;
     if (request.profile)
-        calls.push_back({*request.profile, {}, 0});
+        parts.push_back({request.profile, std::nullopt, {}, request.reason});
     if (!request.max_latency)
-        return calls;
-    const auto latency = static_cast<std::uint64_t>(request.max_latency->count());
+        return parts;
     if (request.controllers.empty())
-        calls.push_back({{}, bus::root_path, latency});
+        parts.push_back({std::nullopt, request.max_latency, {}, request.reason});
     for (const std::string& controller : request.controllers)
-        calls.push_back({{}, bus::controller_path(controller), latency});
-    return calls;
+        parts.push_back({std::nullopt, request.max_latency, {controller}, request.reason});
+    return parts;
 }
+
+struct Held {
+    HoldRequest part;
+    std::optional<std::uint32_t> cookie; ///< none: not as yet
+};
 
 } // namespace
 
@@ -118,6 +118,10 @@ struct ServiceClient::Connection {
     std::string owner; ///< unique name of the service; empty: it does not run
     std::vector<sdbus::Slot> matches;
     std::function<void(const Json&)> event;
+    std::vector<std::shared_ptr<Held>> held;
+    std::size_t unanswered = 0;          ///< calls for holds
+    std::set<std::uint32_t> ended_early; ///< what ended while there were such: perhaps before the answer that says it is ours
+    bool stopped = false;
 
     /// Calls and turns what is thrown into a refusal.
     template <class Call>
@@ -146,19 +150,28 @@ struct ServiceClient::Connection {
                 .withArguments(arguments...);
         });
     }
-    std::uint32_t take(const HoldCall& call, const std::string& reason)
+    /// A call for that hold, sync or async, before its result is asked for.
+    template <class Invoker>
+    static void prepare(Invoker& invoker, const HoldRequest& part)
+    {
+        invoker.onInterface(bus::manager_interface).withTimeout(time_to_authorize);
+        if (part.profile)
+            invoker.withArguments(*part.profile, part.reason, std::string(application_id));
+        else
+            invoker.withArguments(
+                sdbus::ObjectPath{part.controllers.empty() ? bus::root_path : bus::controller_path(part.controllers.front())},
+                static_cast<std::uint64_t>(part.max_latency->count()), part.reason, std::string(application_id));
+    }
+    static const char* method_of(const HoldRequest& part) { return part.profile ? "HoldProfile" : "HoldLatency"; }
+    std::uint32_t take(const HoldRequest& part)
     {
         std::uint32_t cookie = 0;
-        auto invoker = manager->callMethod(call.profile.empty() ? "HoldLatency" : "HoldProfile");
-        invoker.onInterface(bus::manager_interface).withTimeout(time_to_authorize);
-        if (call.profile.empty())
-            invoker.withArguments(sdbus::ObjectPath{call.object}, call.latency, reason, std::string(application_id))
-                .storeResultsTo(cookie);
-        else
-            invoker.withArguments(call.profile, reason, std::string(application_id)).storeResultsTo(cookie);
+        auto invoker = manager->callMethod(method_of(part));
+        prepare(invoker, part);
+        invoker.storeResultsTo(cookie);
         return cookie;
     }
-    void tell(const std::string& kind, const std::string& path, Json more)
+    void tell(const std::string& kind, const std::string& path, const Json& more)
     {
         Json line = {{"event", kind}};
         if (!path.empty()) {
@@ -169,6 +182,24 @@ struct ServiceClient::Connection {
         event(line);
     }
     void signal(sdbus::Message& message);
+    /// Forgets what has that cookie, and returns what it was.
+    std::optional<HoldRequest> ended(std::uint32_t cookie)
+    {
+        const auto found = std::ranges::find_if(held, [&](const auto& h) { return h->cookie == cookie; });
+        if (found == held.end())
+            return std::nullopt;
+        HoldRequest part = (*found)->part;
+        held.erase(found);
+        return part;
+    }
+    /// Another service, or none: what was held there is not held any more.
+    void owner_changed(const std::string& after)
+    {
+        owner = after;
+        ended_early.clear();
+        for (const auto& h : held)
+            h->cookie.reset();
+    }
 };
 
 namespace {
@@ -244,7 +275,7 @@ Result<std::unique_ptr<ServiceClient>> ServiceClient::connect(const std::string&
                 const auto [name, before, after] = arguments_of<std::string, std::string, std::string>(message);
                 const bool was_there = !self->connection_->owner.empty();
                 const bool another = was_there && !after.empty() && after != self->connection_->owner;
-                self->connection_->owner = after;
+                self->connection_->owner_changed(after);
                 if (self->on_presence && another)
                     self->on_presence(false);
                 if (self->on_presence && (another || was_there == after.empty()))
@@ -357,48 +388,85 @@ Result<void> ServiceClient::clear_breaker(const std::string& controller)
 
 Result<void> ServiceClient::hold(const HoldRequest& request)
 {
-    std::vector<std::uint32_t> cookies;
-    for (const HoldCall& call : calls_of(request)) {
-        const auto cookie = connection_->guarded([&] { return connection_->take(call, request.reason); });
+    Connection& c = *connection_;
+    try {
+        c.matches.push_back(bus::add_match(
+            *c.bus,
+            fmt::format("type='signal',interface='{}',member='HoldReleased',path='{}'", bus::manager_interface, bus::root_path),
+            [this](sdbus::Message& message) { hold_released(message); }));
+    } catch (const sdbus::Error& error) {
+        return refusal_of(error);
+    }
+    for (HoldRequest& part : parts_of(request)) {
+        const auto cookie = c.guarded([&] { return c.take(part); });
         if (!cookie) {
-            for (const std::uint32_t taken : cookies)
-                static_cast<void>(connection_->change("Release", taken));
+            for (const auto& h : std::exchange(c.held, {}))
+                static_cast<void>(c.change("Release", *h->cookie));
             return cookie.error();
         }
-        cookies.push_back(*cookie);
+        c.held.push_back(std::make_shared<Held>(Held{std::move(part), *cookie}));
     }
     return {};
 }
 
-void ServiceClient::hold_later(const HoldRequest& request, std::function<void(const std::optional<Refusal>&)> done)
+/// Anybody may send such a signal; only the service's count.
+void ServiceClient::hold_released(sdbus::Message& message)
+{
+    Connection& c = *connection_;
+    if (c.owner.empty() || bus::envelope_of(message).sender != c.owner)
+        return;
+    std::uint32_t cookie = 0;
+    try {
+        message >> cookie;
+    } catch (const sdbus::Error&) { // a service of another version, whose signal has other arguments
+        return;
+    }
+    if (const auto part = c.ended(cookie); part && on_hold_ended)
+        on_hold_ended(*part);
+    else if (!part && c.unanswered != 0)
+        c.ended_early.insert(cookie);
+}
+
+bool ServiceClient::holds() const
+{
+    return !connection_->held.empty();
+}
+
+void ServiceClient::hold_again(std::function<void(const std::optional<Refusal>&)> done)
 {
     struct Pending {
         std::size_t open = 0;
         std::optional<Refusal> first;
         std::function<void(const std::optional<Refusal>&)> done;
     };
-    const auto calls = calls_of(request);
-    const auto pending = std::make_shared<Pending>(Pending{calls.size(), std::nullopt, std::move(done)});
-    const auto answered = [pending](const std::optional<Refusal>& refusal) {
+    Connection& c = *connection_;
+    const auto pending = std::make_shared<Pending>(Pending{c.held.size(), std::nullopt, std::move(done)});
+    const auto answered = [this, pending](const std::shared_ptr<Held>& held, const std::optional<Refusal>& refusal,
+                                          std::uint32_t cookie) {
+        Connection& now = *connection_;
+        --now.unanswered;
         if (refusal && !pending->first)
             pending->first = refusal;
+        if (!refusal)
+            held->cookie = cookie;
         if (--pending->open == 0)
             pending->done(pending->first);
+        if (!refusal && now.ended_early.contains(cookie))
+            if (const auto part = now.ended(cookie); part && on_hold_ended)
+                on_hold_ended(*part);
+        if (now.unanswered == 0)
+            now.ended_early.clear();
     };
-    for (const HoldCall& call : calls) {
+    c.unanswered += c.held.size();
+    for (const auto& held : std::vector(c.held)) {
         try {
-            auto invoker = connection_->manager->callMethodAsync(call.profile.empty() ? "HoldLatency" : "HoldProfile");
-            invoker.onInterface(bus::manager_interface).withTimeout(time_to_authorize);
-            if (call.profile.empty())
-                invoker.withArguments(sdbus::ObjectPath{call.object}, call.latency, request.reason,
-                                      std::string(application_id));
-            else
-                invoker.withArguments(call.profile, request.reason, std::string(application_id));
-            static_cast<void>(invoker.uponReplyInvoke([answered](bus::ReplyError error, std::uint32_t) {
-                answered(error ? std::optional(refusal_of(*error)) : std::nullopt);
+            auto invoker = c.manager->callMethodAsync(Connection::method_of(held->part));
+            Connection::prepare(invoker, held->part);
+            static_cast<void>(invoker.uponReplyInvoke([answered, held](bus::ReplyError error, std::uint32_t cookie) {
+                answered(held, error ? std::optional(refusal_of(*error)) : std::nullopt, cookie);
             }));
         } catch (const sdbus::Error& error) {
-            answered(refusal_of(error));
+            answered(held, refusal_of(error), 0);
         }
     }
 }
@@ -423,8 +491,9 @@ Result<void> ServiceClient::watch(std::function<void(const nlohmann::ordered_jso
 
 Result<void> ServiceClient::serve_until(std::span<pollfd> others)
 {
+    connection_->stopped = false;
     try {
-        for (;;) {
+        while (!connection_->stopped) {
             const bus::Poll bus = bus::poll_of(*connection_->bus);
             std::vector<pollfd> all(others.begin(), others.end());
             all.push_back({bus.fd, bus.events, 0});
@@ -444,9 +513,15 @@ Result<void> ServiceClient::serve_until(std::span<pollfd> others)
                 return {};
             bus::process(*connection_->bus);
         }
+        return {};
     } catch (const std::exception& error) {
         return Refusal{"D-Bus", "", std::string("the connection is lost: ") + error.what()};
     }
+}
+
+void ServiceClient::stop_serving()
+{
+    connection_->stopped = true;
 }
 
 } // namespace nvmepolicy

@@ -20,6 +20,10 @@
 #include "nvmepolicy/result.h"
 #include "nvmepolicy/units.h"
 
+namespace sdbus {
+class Message;
+}
+
 namespace nvmepolicy {
 
 /// What a hold asks for; at least one of the two.
@@ -38,6 +42,8 @@ public:
     ~ServiceClient(); ///< Holds end here.
     ServiceClient(const ServiceClient&) = delete;
     ServiceClient& operator=(const ServiceClient&) = delete;
+    ServiceClient(ServiceClient&&) = delete;
+    ServiceClient& operator=(ServiceClient&&) = delete;
 
     [[nodiscard]] bool is_running() const;
 
@@ -55,10 +61,17 @@ public:
     [[nodiscard]] Result<void> reload();
     [[nodiscard]] Result<void> clear_breaker(const std::string& controller);
 
-    /// Takes all that is asked for, or nothing. It lasts as long as this object, or until the service ends.
+    /// Takes all that is asked for, or nothing. It lasts as long as this object, until the service ends, or until somebody else
+    /// ends it. Once.
     [[nodiscard]] Result<void> hold(const HoldRequest& request);
-    /// The same without waiting; `done` is called from serve_until, once, with the first refusal or none.
-    void hold_later(const HoldRequest& request, std::function<void(const std::optional<Refusal>&)> done);
+    /// Takes again, without waiting, what hold() took and nobody else has ended; `done` is called, once, with the first refusal
+    /// or none, and not at all where nothing is left. From serve_until.
+    void hold_again(std::function<void(const std::optional<Refusal>&)> done);
+    /// Something is held, or will be again when the service is back.
+    [[nodiscard]] bool holds() const;
+    /// Called from serve_until when somebody else has ended a part of what is held: a profile, or the latency of one drive or
+    /// of all.
+    std::function<void(const HoldRequest& part)> on_hold_ended;
 
     /// Called from serve_until: true when the service has come (back), false when it has left.
     std::function<void(bool there)> on_presence;
@@ -67,11 +80,15 @@ public:
     /// time).
     [[nodiscard]] Result<void> watch(std::function<void(const nlohmann::ordered_json&)> event);
 
-    /// Handles what comes in on the bus until one of `others` has something to say (revents). Refuses once the bus is lost.
+    /// Handles what comes in on the bus until one of `others` has something to say (revents), or until stop_serving(). Refuses
+    /// once the bus is lost.
     [[nodiscard]] Result<void> serve_until(std::span<pollfd> others);
+    /// For what is called from serve_until: it returns after that.
+    void stop_serving();
 
 private:
     struct Connection;
+    void hold_released(sdbus::Message& message);
     explicit ServiceClient(std::unique_ptr<Connection> connection);
     std::unique_ptr<Connection> connection_;
 };

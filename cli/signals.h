@@ -17,6 +17,8 @@ public:
     ~Signals();
     Signals(const Signals&) = delete;
     Signals& operator=(const Signals&) = delete;
+    Signals(Signals&&) = delete;
+    Signals& operator=(Signals&&) = delete;
 
     [[nodiscard]] int fd() const { return fd_.get(); }
     /// The next one; none: no more as yet.

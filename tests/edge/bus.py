@@ -32,6 +32,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("NVMEPOLICYD_BUILD", SOURCE / "build/dev"))
 CACHE = pathlib.Path(os.environ.get("NVMEPOLICYD_VM_CACHE", "/var/cache/nvmepolicyd-vm"))
 PYTHON = "/usr/bin/python3"
+CTL = str(BUILD / "bin/nvmepolicyctl")
 
 NAME = "org.nvmepolicy1"
 ROOT = "/org/nvmepolicy1"

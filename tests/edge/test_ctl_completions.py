@@ -1,16 +1,13 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every command and option of --help is in the completions of each shell; and what bash offers."""
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import unittest
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("NVMEPOLICYD_BUILD", SOURCE / "build/dev"))
-CTL = str(BUILD / "bin/nvmepolicyctl")
+from bus import CTL, SOURCE
+
 COMPLETIONS = SOURCE / "cli/completions"
 
 
