@@ -167,6 +167,8 @@ void Reconciler::settled(const std::string& controller)
 
 void Reconciler::clear_breaker(const std::string& controller, std::function<void(const Result<void>&)> reply)
 {
+    if (stopping_)
+        return reply(Refusal{controller, "", "its breaker is not cleared while the service is stopping"});
     const auto found = objects_.find(controller);
     if (found == objects_.end() || !found->second->id)
         return reply(Refusal{controller, "", "its breaker cannot be cleared while it cannot be identified"});

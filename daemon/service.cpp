@@ -32,8 +32,6 @@ constexpr std::size_t most_workers = 32;
 /// A stop is not held up by a drive.
 constexpr Milliseconds time_to_restore{2'000};
 constexpr Milliseconds time_to_stop{2'500};
-/// Somebody waits to hear what would change; drives that take longer are left out.
-constexpr Milliseconds time_to_plan{2'000};
 
 /// A timer that never fires, and is cancelled by the kernel when the clock is set: after every resume.
 /// Source: timerfd_create(2), TFD_TIMER_CANCEL_ON_SET; timekeeping_resume().
@@ -150,16 +148,12 @@ private:
     bus::Inside inside()
     {
         return {loop_,
-                pool_,
                 publisher_,
                 *reconciler_,
                 *wishes_,
                 *state_,
                 stage_.host->simulated(),
-                [this](const Circumstances& now, const std::vector<std::string>& controllers) {
-                    const auto hurried = stage_.hurried(time_to_plan);
-                    return look_and_claim(hurried ? *hurried : *stage_.host, now, *stage_.ledger, controllers);
-                },
+                [this](const Outcome& seen) { return plan_by(seen, reconciler_->circumstances(), *stage_.ledger); },
                 [this](std::function<void(const Errors&)> done) { reload(std::move(done)); },
                 [this] { return configuration_errors_; },
                 [this] { reconciler_->resumed(); },
@@ -229,6 +223,8 @@ private:
 
     void reload(std::function<void(const Errors&)> done)
     {
+        if (stopping_)
+            return done({Refusal{"", "", "the service is stopping"}});
         timespec now{};
         ::clock_gettime(CLOCK_MONOTONIC, &now);
         sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000);
@@ -244,7 +240,7 @@ private:
 
     void reloaded(std::uint64_t number, const PolicyReading& reading)
     {
-        if (number < reload_applied_)
+        if (number < reload_applied_ || stopping_)
             return; // A later one was faster.
         reload_applied_ = number;
         configuration_errors_ = reading.errors;

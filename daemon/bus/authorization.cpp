@@ -7,7 +7,7 @@
 namespace nvmepolicy::bus {
 namespace {
 
-constexpr std::size_t most_waiting = 1024;
+constexpr std::size_t most_asked_of_polkit = 1024;
 constexpr std::size_t most_waiting_of_one_sender = 64;
 constexpr std::uint32_t allow_user_interaction = 1;
 /// A person may have to find a password.
@@ -25,7 +25,7 @@ Authorization::Authorization(sdbus::IConnection& connection)
 bool Authorization::ask(const std::string& sender, const std::string& action, Answer answer)
 {
     const auto client = clients_.find(sender);
-    if (waiting_ >= most_waiting || (client != clients_.end() && client->second.waiting >= most_waiting_of_one_sender))
+    if (client != clients_.end() && client->second.waiting >= most_waiting_of_one_sender)
         return false;
     ++clients_[sender].waiting;
     ++waiting_;
@@ -38,7 +38,7 @@ bool Authorization::ask(const std::string& sender, const std::string& action, An
         answer(left ? std::optional<std::string>("whoever asked has left the bus") : refused);
     };
     const std::string method = "GetConnectionUnixUser";
-    unless_lost([&] {
+    try {
         bus_->callMethodAsync(method)
             .onInterface("org.freedesktop.DBus")
             .withTimeout(time_for_the_bus)
@@ -48,10 +48,14 @@ bool Authorization::ask(const std::string& sender, const std::string& action, An
                     counted("the bus does not say who is asking: " + error->getMessage());
                 else if (uid == 0)
                     counted(std::nullopt);
+                else if (asked_polkit_ >= most_asked_of_polkit) // Root is not kept out by those whom polkit lets wait.
+                    counted("too many requests wait for polkit already");
                 else
                     ask_polkit(sender, action, counted);
             });
-    });
+    } catch (const sdbus::Error& error) {
+        counted("the bus cannot be asked: " + error.getMessage());
+    }
     return true;
 }
 
@@ -68,20 +72,27 @@ void Authorization::ask_polkit(const std::string& sender, const std::string& act
     const sdbus::Struct<std::string, std::map<std::string, sdbus::Variant>> subject{
         "system-bus-name", std::map<std::string, sdbus::Variant>{{"name", sdbus::Variant{sender}}}};
     const std::string method = "CheckAuthorization";
-    unless_lost([&] {
+    ++asked_polkit_;
+    const Answer counted = [this, answer](const std::optional<std::string>& refused) {
+        --asked_polkit_;
+        answer(refused);
+    };
+    try {
         polkit_->callMethodAsync(method)
             .onInterface("org.freedesktop.PolicyKit1.Authority")
             .withTimeout(time_to_decide)
             .withArguments(subject, action, std::map<std::string, std::string>{}, allow_user_interaction, std::string{})
-            .uponReplyInvoke([answer, action](ReplyError error, const Verdict& verdict) {
+            .uponReplyInvoke([counted, action](ReplyError error, const Verdict& verdict) {
                 if (error)
-                    answer(fmt::format("polkit cannot be asked for {}: {}", action, error->getMessage()));
+                    counted(fmt::format("polkit cannot be asked for {}: {}", action, error->getMessage()));
                 else if (!std::get<0>(verdict))
-                    answer(fmt::format("polkit says no to {}", action));
+                    counted(fmt::format("polkit says no to {}", action));
                 else
-                    answer(std::nullopt);
+                    counted(std::nullopt);
             });
-    });
+    } catch (const sdbus::Error& error) {
+        counted("polkit cannot be asked: " + error.getMessage());
+    }
 }
 
 } // namespace nvmepolicy::bus

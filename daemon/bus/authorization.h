@@ -18,7 +18,7 @@ public:
     /// None: yes. Else why not.
     using Answer = std::function<void(const std::optional<std::string>& refused)>;
     /// Asks the bus whether `sender` is root; everyone else needs polkit's yes to `action`, for which a person may be asked.
-    /// Any error is a no. False: too many wait for an answer already; then `answer` is not called.
+    /// Any error is a no. False: too many of that sender wait for an answer already; then `answer` is not called.
     [[nodiscard]] bool ask(const std::string& sender, const std::string& action, Answer answer);
     [[nodiscard]] bool waits() const { return waiting_ != 0; }
     /// Whatever it still waits for is answered with no.
@@ -35,6 +35,7 @@ private:
     };
     std::map<std::string, Client> clients_; ///< those that wait
     std::size_t waiting_ = 0;
+    std::size_t asked_polkit_ = 0; ///< of these
 };
 
 } // namespace nvmepolicy::bus

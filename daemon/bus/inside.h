@@ -14,14 +14,13 @@ namespace nvmepolicy::bus {
 /// The service, as far as the bus has to do with it.
 struct Inside {
     Loop& loop;
-    Workers& workers;
     const Publisher& publisher;
     Reconciler& reconciler;
     Wishes& wishes;
     CurrentState& state;
     bool simulated = false;
-    /// What a reconcile would change, by drives that answer soon. On a worker.
-    std::function<std::vector<Outcome>(const Circumstances&, const std::vector<std::string>& controllers)> plan;
+    /// What a reconcile would change of a controller, by what was last seen of it.
+    std::function<Plan(const Outcome&)> plan;
     using Errors = std::vector<Refusal>;
     /// Reads the configuration again.
     std::function<void(std::function<void(const Errors&)> done)> reload;

@@ -17,7 +17,6 @@ constexpr const char* manage = "org.nvmepolicy1.manage";
 
 constexpr std::size_t longest_reason = 512;
 constexpr std::size_t longest_application_id = 256;
-constexpr std::size_t most_who_want_the_plan = 256;
 
 const char* error_of(const Refusal& refusal)
 {
@@ -113,8 +112,10 @@ void Manager::authorized(const Asked& reply, const char* action, Then then)
             then();
         watch_those_who_matter();
     });
-    if (!asked)
-        reply.refuse(error::failed, "too many requests wait for an authorization already");
+    if (asked)
+        return;
+    reply.refuse(error::failed, "too many requests of this client wait for an authorization already");
+    watch_those_who_matter();
 }
 
 void Manager::SetProfile(sdbus::Result<>&& result, std::string profile)
@@ -234,34 +235,16 @@ void Manager::ClearBreaker(sdbus::Result<>&& result, sdbus::ObjectPath controlle
     });
 }
 
-void Manager::Plan(sdbus::Result<std::vector<Change>>&& result)
-{
-    Reply<std::vector<Change>> reply(std::move(result));
-    if (want_plan_.size() >= most_who_want_the_plan)
-        return reply.refuse(error::failed, "too many wait for the plan already");
-    want_plan_.push_back(std::move(reply));
-    if (want_plan_.size() > 1)
-        return; // Under way.
-    std::vector<std::string> names;
-    for (const auto& [name, outcome] : in_.state.outcomes())
-        names.push_back(name);
-    in_.workers.submit([this, names, circumstances = in_.reconciler.circumstances()] {
-        auto outcomes = in_.plan(circumstances, names);
-        in_.loop.post([this, outcomes = std::move(outcomes)] { planned(outcomes); });
-    });
-}
-
-void Manager::planned(const std::vector<Outcome>& outcomes)
+std::vector<Manager::Change> Manager::Plan()
 {
     std::vector<Change> changes;
-    for (const Outcome& o : outcomes)
-        for (const auto& change : o.plan.changes) {
+    for (const auto& [name, outcome] : in_.state.outcomes())
+        for (const auto& change : in_.plan(*outcome).changes) {
             const auto& c = std::get<ToleranceChange>(change);
             changes.emplace_back(sdbus::ObjectPath{controller_path(c.name)}, tolerance_attribute, c.from.kernel_text(),
                                  c.to.kernel_text(), c.origin, c.reason);
         }
-    for (const auto& reply : std::exchange(want_plan_, {}))
-        reply.done(changes);
+    return changes;
 }
 
 std::string Manager::Describe()

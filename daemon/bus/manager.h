@@ -50,7 +50,7 @@ private:
     void Reconcile(sdbus::Result<>&& result) override;
     void Reload(sdbus::Result<>&& result) override;
     void ClearBreaker(sdbus::Result<>&& result, sdbus::ObjectPath controller) override;
-    void Plan(sdbus::Result<std::vector<Change>>&& result) override;
+    std::vector<Change> Plan() override;
     std::string Describe() override;
 
     /// Who sent the call that is being handled.
@@ -60,13 +60,11 @@ private:
     void authorized(const Asked& reply, const char* action, Then then);
     void hold(sdbus::Result<std::uint32_t>&& result, Hold hold);
     void watch_those_who_matter();
-    void planned(const std::vector<Outcome>& outcomes);
 
     Signals& signals_;
     Inside in_;
     Authorization authorization_;
     ManagerProperties announced_;
-    std::vector<Reply<std::vector<Change>>> want_plan_;
 };
 
 } // namespace nvmepolicy::bus

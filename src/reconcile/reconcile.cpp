@@ -228,4 +228,15 @@ Outcome reconcile(Host& host, const std::string& name, const Circumstances& now,
     return outcome;
 }
 
+Plan plan_by(const Outcome& seen, const Circumstances& now, const LedgerStore& ledger)
+{
+    if (!seen.controller)
+        return {};
+    Outcome outcome = seen;
+    Session session;
+    session.claim = true;
+    judge(outcome, now, ledger, &session);
+    return outcome.plan;
+}
+
 } // namespace nvmepolicy

@@ -72,6 +72,9 @@ struct Outcome {
 [[nodiscard]] Outcome reconcile(Host& host, const std::string& name, const Circumstances& now, LedgerStore& ledger,
                                 Session* session = nullptr);
 
+/// What a reconcile that somebody asks for would change, by what was seen at an earlier look. Asks no drive.
+[[nodiscard]] Plan plan_by(const Outcome& seen, const Circumstances& now, const LedgerStore& ledger);
+
 /// What became of one ledger entry in a restore.
 struct Restored {
     enum class Result {

@@ -31,16 +31,4 @@ Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const Bre
     return round;
 }
 
-std::vector<Outcome> look_and_claim(Host& host, const Circumstances& now, const LedgerStore& ledger,
-                                    const std::vector<std::string>& controllers)
-{
-    std::vector<Outcome> outcomes(controllers.size());
-    for_each_in_parallel(controllers.size(), [&](std::size_t i) {
-        Session session;
-        session.claim = true;
-        outcomes[i] = look(host, controllers[i], now, ledger, &session);
-    });
-    return outcomes;
-}
-
 } // namespace nvmepolicy

@@ -21,8 +21,4 @@ enum class Intent { look, reconcile };
 [[nodiscard]] Round run_round(Host& host, const Policy& policy, LedgerStore& ledger, const BreakerStore& breaker, Intent intent,
                               const std::optional<std::string>& only = std::nullopt);
 
-/// What a reconcile would change of these, if somebody asked for it; changes nothing.
-[[nodiscard]] std::vector<Outcome> look_and_claim(Host& host, const Circumstances& now, const LedgerStore& ledger,
-                                                  const std::vector<std::string>& controllers);
-
 } // namespace nvmepolicy

@@ -57,6 +57,24 @@ struct Service {
     Writes writes() { return std::exchange(host.writes, {}); }
 };
 
+TEST(APlan, ClaimsWhatSomebodyElseWroteAndAsksNoDrive)
+{
+    Service s;
+    ASSERT_TRUE(s.reconcile().in_order());
+    s.somebody_writes(us(7000));
+    const Outcome seen = s.reconcile();
+    EXPECT_TRUE(seen.plan.empty()) << "theirs stays";
+    const std::size_t calls = s.host.calls.size();
+    const Plan plan = plan_by(seen, s.circumstances(), s.ledger);
+    ASSERT_EQ(plan.changes.size(), 1U);
+    EXPECT_EQ(std::get<ToleranceChange>(plan.changes[0]).from, us(7000));
+    EXPECT_EQ(std::get<ToleranceChange>(plan.changes[0]).to, us(25000));
+    s.profile = "performance";
+    EXPECT_EQ(std::get<ToleranceChange>(plan_by(seen, s.circumstances(), s.ledger).changes[0]).to, us(0));
+    EXPECT_EQ(s.host.calls.size(), calls);
+    EXPECT_TRUE(plan_by(Outcome{}, s.circumstances(), s.ledger).empty());
+}
+
 TEST(ASession, LeavesWhatSomebodyElseWroteHigherOrLower)
 {
     for (const auto& theirs : {us(60000), us(5000), us(0), LatencyTolerance::any()}) {
