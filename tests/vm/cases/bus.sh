@@ -84,6 +84,23 @@ let_go
 check "killed: back" become 25000 25000
 check "still none for the other" expect "count('$rc', 'set_features_0ch') == 0"
 
+# The command line.
+check "nvmepolicyctl sets performance" nvmepolicyctl profile set performance
+check "nvmepolicyctl: APST is off" off $evo
+check "nvmepolicyctl: and says so" equal "$(nvmepolicyctl profile get)" performance
+check "nvmepolicyctl sets balanced" nvmepolicyctl profile set balanced
+check "nvmepolicyctl: back" as_predicted $evo 25000
+block=$(basename "$(ls -d "$(directory $evo)"/nvme*n* | head -n 1)" | sed 's/c[0-9]*n/n/')	# the node; a path disk has none
+check "run --for: the drive behind a disk, and no other" equal \
+	"$(nvmepolicyctl run --max-latency 2ms --for "/dev/$block" -- cat "$(directory $evo)/$TOLERANCE" "$(directory $rc)/$TOLERANCE" | xargs)" \
+	"2000 25000"
+check "run --for: over" become 25000 25000
+nvmepolicyctl run --max-latency 2ms --for / -- true >/tmp/run.out 2>&1
+check "run --for: a file system that is on no NVMe drive" equal "$?" 125
+nvmepolicyctl run --profile performance -- sh -c "cat $(directory $evo)/$TOLERANCE >/tmp/held; kill -9 \$PPID; sleep 30" 2>/dev/null &
+check "run: the command begins when the drives were told" wait_for 20 "[ \"\$(cat /tmp/held 2>/dev/null)\" = 0 ]"
+check "run killed: both are as before" become 25000 25000 20
+
 # Who may.
 check "nobody reads" equal "$(as_nobody busctl --system get-property org.nvmepolicy1 $root $manager ActiveProfile)" 's "balanced"'
 check "nobody sets no profile" refused SetProfile SetProfile s performance
