@@ -164,7 +164,7 @@ std::optional<Mount> mount_of(const std::string& path, const std::string& root)
 std::vector<fs::path> btrfs_members(const std::string& disk, const std::string& root)
 {
     for (const fs::path& one : entries(root + "/sys/fs/btrfs")) {
-        const auto members = entries(one / "devices");
+        auto members = entries(one / "devices");
         if (std::ranges::any_of(members, [&](const fs::path& m) { return m.filename() == disk; }))
             return members;
     }
