@@ -165,16 +165,24 @@ class Daemon(Process):
     def tasks(self):
         return list(pathlib.Path(f"/proc/{self.pid}/task").iterdir())
 
+    def switches_by_task(self):
+        """How often each thread went to sleep. Threads come and go, also between being listed and being read."""
+        found = {}
+        for task in self.tasks():
+            try:
+                lines = (task / "status").read_text().splitlines()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[int(task.name)] = sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+        return found
+
     def switches(self):
         """How often any of its threads went to sleep, which is once more than it woke up."""
-        return sum(int(line.split()[1]) for task in self.tasks() for line in (task / "status").read_text().splitlines()
-                   if line.startswith("voluntary_ctxt_switches"))
+        return sum(self.switches_by_task().values())
 
     def worked(self):
-        """How often each thread went to sleep that does something about drives: another value after every look. Threads come and
-        go, so it is no number that grows."""
-        return {int(task.name): int(line.split()[1]) for task in self.tasks() if int(task.name) != self.pid
-                for line in (task / "status").read_text().splitlines() if line.startswith("voluntary_ctxt_switches")}
+        """Of the threads that do something about drives: another value after every look, but no number that grows."""
+        return {task: count for task, count in self.switches_by_task().items() if task != self.pid}
 
     def memory_kb(self, what="Pss"):
         for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]:

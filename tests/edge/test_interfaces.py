@@ -292,8 +292,9 @@ class ComingAndGoing(bus.TestCase):
         bus.wait_for(lambda: self.property("OnBattery"), 30)
         bus.wait_for(lambda: self.tolerance() == 100000, 10)
         bus.wait_for(lambda: not self.property("OnBattery"), 30)
-        announced = [bool(values["OnBattery"]) for _, _, values in bus.changes(signals, ROOT) if "OnBattery" in values]
-        self.assertEqual(announced[:2], [True, False])
+        announced = lambda: [bool(values["OnBattery"]) for _, _, values in bus.changes(signals, ROOT) if "OnBattery" in values]
+        bus.wait_for(lambda: len(announced()) >= 2, 10) # What was read may be here before what was announced.
+        self.assertEqual(announced()[:2], [True, False])
         self.assertFalse([values for _, _, values in bus.changes(signals, ROOT) if "ActiveProfile" in values])
 
 
