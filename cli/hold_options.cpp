@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bus/names.h"
 #include "command_line/usage.h"
 #include "host/controllers_behind.h"
 #include "look_options.h"
@@ -28,15 +29,14 @@ std::shared_ptr<HoldOptions> add_hold_options(CLI::App& command)
 
 Result<HoldRequest> hold_request(const HoldOptions& options, const std::string& default_reason)
 {
-    constexpr std::size_t longest_reason = 512;
     const auto wrong = [](const char* reason) { return Refusal{"", "", reason, RefusalKind::invalid}; };
     if (!options.profile && !options.max_latency)
         return wrong("say what to hold: --profile, --max-latency, or both");
     if (options.path && !options.max_latency)
         return wrong("--for needs --max-latency: a profile is held on all drives");
     HoldRequest request{options.profile, std::nullopt, {}, options.reason.value_or(default_reason)};
-    if (!options.reason && request.reason.size() > longest_reason) {
-        std::size_t end = longest_reason - 3;
+    if (!options.reason && request.reason.size() > bus::longest_reason) {
+        std::size_t end = bus::longest_reason - 3;
         while (end > 0 && (static_cast<unsigned char>(request.reason[end]) & 0xc0) == 0x80)
             --end; // not in the middle of a character
         request.reason = request.reason.substr(0, end) + "...";

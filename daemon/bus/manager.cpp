@@ -15,9 +15,6 @@ constexpr const char* hold = "org.nvmepolicy1.hold";
 constexpr const char* manage = "org.nvmepolicy1.manage";
 } // namespace action
 
-constexpr std::size_t longest_reason = 512;
-constexpr std::size_t longest_application_id = 256;
-
 const char* error_of(const Refusal& refusal)
 {
     return refusal.kind == RefusalKind::absent ? error::no_such_profile : error::failed;

@@ -105,7 +105,7 @@ ControllerProperties properties_of(const Outcome& o, bool stuck)
     p.name = o.name;
     p.latency_tolerance = p.wake_latency = none;
     p.state = stuck ? "stuck" : "unknown";
-    p.last_error = o.error ? o.error->text() : "";
+    p.last_error = o.last_error();
     p.explanation = o.explanation;
     if (!o.controller)
         return p;
@@ -134,8 +134,6 @@ ControllerProperties properties_of(const Outcome& o, bool stuck)
         p.latency_tolerance = or_none((*c.tolerance)->limit());
     p.write_cache_mode = cache_mode(c);
     p.breaker_tripped = o.decision.breaker_tripped;
-    if (p.last_error.empty() && o.verdict.agreement == Agreement::unread)
-        p.last_error = o.verdict.reason;
     return p;
 }
 

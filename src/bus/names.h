@@ -2,6 +2,7 @@
 // The names on D-Bus that are promised outside; dbus/*.xml describes what is behind them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,10 @@ inline constexpr const char* root_path = "/org/nvmepolicy1";
 inline constexpr const char* manager_interface = "org.nvmepolicy1.Manager";
 inline constexpr const char* controller_interface = "org.nvmepolicy1.Controller";
 inline constexpr const char* subsystem_interface = "org.nvmepolicy1.Subsystem";
+
+/// Of a hold, in bytes.
+inline constexpr std::size_t longest_reason = 512;
+inline constexpr std::size_t longest_application_id = 256;
 
 /// Errors that callers can tell apart.
 namespace error {

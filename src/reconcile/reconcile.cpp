@@ -141,6 +141,11 @@ bool Outcome::gone() const
            || (controller && controller->state == ControllerState::deleting);
 }
 
+std::string Outcome::last_error() const
+{
+    return error ? error->text() : verdict.agreement == Agreement::unread ? verdict.reason : "";
+}
+
 bool Outcome::in_order() const
 {
     if (error)

@@ -60,6 +60,8 @@ struct Outcome {
     [[nodiscard]] bool refused(RefusalKind kind) const;
     /// It has left or is on its way out: not a failure of ours.
     [[nodiscard]] bool gone() const;
+    /// What went wrong, or could not be read; empty: nothing.
+    [[nodiscard]] std::string last_error() const;
     /// Nothing is left to wish for: in order, or merely reported as configured.
     [[nodiscard]] bool in_order() const;
 };

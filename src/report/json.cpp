@@ -167,7 +167,7 @@ Json write_cache_json(const Outcome& o)
 
 Json controller_json(const Outcome& o)
 {
-    const std::string error = o.error ? o.error->text() : o.verdict.agreement == Agreement::unread ? o.verdict.reason : "";
+    const std::string error = o.last_error();
     if (!o.controller)
         return {{"name", o.name},
                 {"model", nullptr},
