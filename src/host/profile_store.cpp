@@ -37,7 +37,7 @@ Result<void> ProfileStore::save()
     }
     if (!storage_ || !newest || newest == saved_)
         return {};
-    if (const auto made = storage_->make_directory(directory_); !made)
+    if (auto made = storage_->make_directory(directory_); !made)
         return made;
     auto written = storage_->replace(path(), format_chosen_profile(*newest));
     if (written)
