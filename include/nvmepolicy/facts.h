@@ -50,49 +50,12 @@ struct IdentifyController {
     std::string subsystem_nqn;             ///< SUBNQN; empty on old drives
     bool multi_controller = false;         ///< CMIC bit 1
     std::uint16_t oncs = 0;                ///< ONCS
-    std::uint8_t lpa = 0;                  ///< LPA
-    std::uint8_t vwc = 0;                  ///< VWC
+    std::uint8_t vwc = 0;                  ///< VWC; bit 0: a volatile write cache is present
     std::uint8_t apsta = 0;                ///< APSTA; the kernel takes any bit for "supported"
     std::uint8_t npss = 0;                 ///< NPSS, index of the last state, as reported: may be above 31
     std::vector<PowerState> power_states;  ///< 0 … min(NPSS, 31)
-
-    /// VWC bit 0: a volatile write cache is present.
-    [[nodiscard]] bool has_write_cache() const { return (vwc & 1) != 0; }
-    /// ONCS bit 4: features know default, saved and supported values, and can be saved.
-    [[nodiscard]] bool selects_features() const { return (oncs & 0x10) != 0; }
-    /// LPA bit 1: log page 05h is there.
-    [[nodiscard]] bool logs_command_effects() const { return (lpa & 2) != 0; }
     friend bool operator==(const IdentifyController&, const IdentifyController&) = default;
 };
-
-/// Feature 06h, Volatile Write Cache. What the drive does not say is left out.
-/// Source: NVMe 1.4c, section 5.21.1.6; Select: figures 275 and 276.
-struct WriteCacheFeature {
-    bool enabled = false;             ///< WCE now
-    std::optional<bool> by_default{}; ///< WCE of the factory
-    std::optional<bool> saved{};      ///< WCE as saved; only where it can be
-    bool saveable = false;            ///< a Set Features can outlast a reset
-    bool namespace_specific = false;  ///< each namespace has its own, so this one says little
-    std::optional<bool> changeable{}; ///< Set Features is accepted at all
-    /// WCE once the controller was reset: what is saved, else the default; none: unknown.
-    [[nodiscard]] std::optional<bool> after_reset() const { return saveable ? saved : by_default; }
-    friend bool operator==(const WriteCacheFeature&, const WriteCacheFeature&) = default;
-};
-
-/// SMART / Health Information, Critical Warning. Source: NVMe 1.4c, figure 196.
-inline constexpr std::uint8_t warning_backup_failed = 0x10; ///< bit 4: volatile memory is no longer backed up
-
-/// A block device stacked on a leaf, directly or by way of others.
-struct Layer {
-    std::string name;               ///< dm-0, md127
-    std::string cache_mode;         ///< its own `queue/write_cache`; empty: could not be read
-    std::string raid_level;         ///< `md/level`; empty where it is not MD
-    std::string consistency_policy; ///< `md/consistency_policy`: resync, bitmap, journal, ppl
-    friend bool operator==(const Layer&, const Layer&) = default;
-};
-
-inline constexpr const char* write_back = "write back";
-inline constexpr const char* write_through = "write through";
 
 /// The kernel quirks that concern APST, and how we know.
 struct QuirkKnowledge {
@@ -114,16 +77,6 @@ struct Leaf {
     std::optional<bool> fua;                    ///< `queue/fua`
     std::vector<std::string> holders;           ///< what is stacked directly on the disk or its partitions, for example dm-0
     std::string ana_state;                      ///< `ana_state` of a path; empty without ANA
-    std::optional<std::uint32_t> nsid{};        ///< `nsid`
-    std::optional<std::uint64_t> flushes{};     ///< `stat` field 16: flushes that the drive completed
-    std::string activity{};                     ///< all of `stat`: moves with every request
-    std::vector<Layer> layers{};                ///< everything above it, all the way up; of a path: above its head
-    std::vector<std::string> exports{};         ///< who hands it out to others: "iblock_0/disk", "rnbd nvme0n1"
-    /// Other controllers of the subsystem that have this namespace too, by CNTLID. Source: Identify, CNS 12h.
-    Result<std::vector<std::uint16_t>> shared_with = Refusal{};
-
-    /// The mode was written by somebody, not found by the driver: then FUA is still there. Source: queue_wc_store().
-    [[nodiscard]] bool written_through() const { return cache_mode && *cache_mode == write_through && fua != false; }
     friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 
@@ -147,11 +100,6 @@ struct Controller {
     /// Get Features 0Ch; no value inside: not asked, because the drive does not support it.
     Result<std::optional<ApstFeature>> apst = Refusal{};
     QuirkKnowledge quirks;
-    bool get_features_disturbs = false; ///< by the log of command effects: then no feature is read
-    /// Feature 06h; no value inside: not asked, because the drive has no volatile write cache.
-    Result<std::optional<WriteCacheFeature>> write_cache = Refusal{};
-    /// SMART critical warning; only asked where the cache is off. See warning_backup_failed.
-    Result<std::uint8_t> critical_warning = Refusal{};
     std::vector<Leaf> leaves;
 };
 
@@ -175,9 +123,6 @@ struct Machine {
     std::optional<std::uint64_t> default_ps_max_latency_us;
     bool force_apst = false;
     ApstParameters apst;
-    /// The device mapper takes over the cache mode of what is below when a table is loaded, and never looks again. So it is
-    /// before Linux 6.11. Source: dm_table_supports_flush(), dm_calculate_queue_limits().
-    bool dm_samples_cache_mode = true;
 };
 
 /// Wake latencies that were measured on this very drive and firmware, by power state.

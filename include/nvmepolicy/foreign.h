@@ -4,20 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
-#include <string>
 
 #include "nvmepolicy/decide_apst.h"
 
 namespace nvmepolicy {
-
-/// What is remembered about the write cache.
-struct CacheMemory {
-    std::optional<bool> get_features_disturbs{}; ///< by the log of command effects, once that was read
-    std::set<std::string> unflushed{};           ///< leaves that were set back, and no Flush has succeeded since (S1)
-    std::set<std::string> cleared{};             ///< leaves without a leftover of somebody's (S10)
-    friend bool operator==(const CacheMemory&, const CacheMemory&) = default;
-};
 
 /// What a running service remembers of one controller between looks. A new controller object starts with an empty one.
 struct SessionMemory {
@@ -33,8 +23,6 @@ struct SessionMemory {
     /// The table that the drive kept although we had the kernel send another one twice. It is not tried again.
     std::optional<ApstFeature> stubborn_table{};
     std::optional<LatencyTolerance> stubborn_at{};
-
-    CacheMemory cache{};
     friend bool operator==(const SessionMemory&, const SessionMemory&) = default;
 };
 

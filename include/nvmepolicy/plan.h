@@ -28,21 +28,8 @@ struct ToleranceChange {
     friend bool operator==(const ToleranceChange&, const ToleranceChange&) = default;
 };
 
-/// Write the cache mode of a leaf: `queue/write_cache` of a plain disk or a path.
-struct CacheModeChange {
-    ControllerId controller;
-    std::string name; ///< nvme0, for people
-    std::string leaf; ///< nvme0n1
-    std::string from; ///< "write back", "write through", or what else the file held
-    std::string to;
-    std::string origin; ///< "write cache", or the rule that forbids the other mode
-    std::string reason;
-    std::uint64_t object = 0; ///< the controller object that was decided about
-    friend bool operator==(const CacheModeChange&, const CacheModeChange&) = default;
-};
-
 /// Everything that can be changed. A new kind of change is a new alternative; the compiler leads on from there.
-using Change = std::variant<ToleranceChange, CacheModeChange>;
+using Change = std::variant<ToleranceChange>;
 
 struct Plan {
     std::vector<Change> changes;

@@ -121,7 +121,6 @@ Result<IdentifyController> decode_identify(const std::string& where, std::span<c
     id.multi_controller = (page.byte(76) & 2) != 0;
     id.cntlid = page.word(78);
     id.version = page.dword(80);
-    id.lpa = page.byte(261);
     id.npss = page.byte(263);
     id.apsta = page.byte(265);
     id.oncs = page.word(520);

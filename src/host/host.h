@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "cache_guard.h"
 #include "nvmepolicy/result.h"
 #include "nvmepolicy/units.h"
 
@@ -48,10 +47,6 @@ public:
     virtual ~ControllerDevice() = default;
     /// Identify, CNS 01h: 4096 bytes.
     [[nodiscard]] virtual Result<std::vector<std::uint8_t>> identify_controller() = 0;
-    /// Identify, CNS 12h, the controllers that a namespace is attached to: 4096 bytes.
-    [[nodiscard]] virtual Result<std::vector<std::uint8_t>> identify_attached_controllers(std::uint32_t nsid) = 0;
-    /// Get Log Page from its start, without Retain Asynchronous Event, NSID FFFFFFFFh.
-    [[nodiscard]] virtual Result<std::vector<std::uint8_t>> log_page(std::uint8_t page, std::uint32_t length) = 0;
     /// Get Features, NSID 0. `select`: 0 current, 1 default, 2 saved, 3 capabilities.
     [[nodiscard]] virtual Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) = 0;
     /// An attribute below the controller's directory that may have to be waited for: those of a queue that is frozen.
@@ -61,12 +56,6 @@ public:
     /// Success says that the kernel took the value, not that the drive follows it. `still_wanted` is asked once it is our turn
     /// at the lock, which may be a minute later; empty: it is.
     [[nodiscard]] virtual Result<void> write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted) = 0;
-    /// Set Features 06h. Success proves nothing; only a read that comes after does (S8).
-    [[nodiscard]] virtual Result<void> set_write_cache(bool enabled, bool save) = 0;
-    /// `queue/write_cache` of a leaf, towards the safe side. The other way leads through a CacheGuard alone.
-    [[nodiscard]] virtual Result<void> write_back(const std::string& leaf) = 0;
-    /// A Flush command for the namespace of a leaf, whatever the mode of its queue.
-    [[nodiscard]] virtual Result<void> flush(const std::string& leaf) = 0;
 };
 
 class Host {
@@ -77,8 +66,6 @@ public:
     /// The controller that `directory` is open on. Opening sends nothing.
     [[nodiscard]] virtual std::unique_ptr<ControllerDevice> open_device(const Directory& directory,
                                                                         const std::string& name) = 0;
-    /// Whoever puts this controller's leaves back when they were made write through. Opening sends and starts nothing.
-    [[nodiscard]] virtual std::unique_ptr<CacheGuard> open_guard(const Directory& directory, const std::string& name) = 0;
     /// Controllers, subsystems and disks below this host are not real.
     [[nodiscard]] virtual bool simulated() const = 0;
 };

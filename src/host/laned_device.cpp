@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "nvmepolicy/plan.h"
-#include "object_names.h"
 
 namespace nvmepolicy {
 namespace {
@@ -47,27 +46,12 @@ Result<FeatureReply> LanedDevice::ask_in_lane(const std::string& request, const 
     return reply;
 }
 
-Result<std::vector<std::uint8_t>> LanedDevice::ask_for_bytes(const std::string& what, const std::string& request)
+Result<std::vector<std::uint8_t>> LanedDevice::identify_controller()
 {
-    auto reply = line_->ask_drive(fmt::format("{}: {}", name_, what), request);
+    auto reply = line_->ask_drive(name_ + ": Identify Controller", "identify");
     if (!reply)
         return reply.error();
     return std::move(reply->buffer);
-}
-
-Result<std::vector<std::uint8_t>> LanedDevice::identify_controller()
-{
-    return ask_for_bytes("Identify Controller", "identify 1 0");
-}
-
-Result<std::vector<std::uint8_t>> LanedDevice::identify_attached_controllers(std::uint32_t nsid)
-{
-    return ask_for_bytes(fmt::format("Identify 12h of namespace {}", nsid), fmt::format("identify 18 {}", nsid));
-}
-
-Result<std::vector<std::uint8_t>> LanedDevice::log_page(std::uint8_t page, std::uint32_t length)
-{
-    return ask_for_bytes(fmt::format("Get Log Page {:02X}h", page), fmt::format("get-log {} {}", page, length));
 }
 
 Result<FeatureReply> LanedDevice::get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length)
@@ -97,27 +81,6 @@ Result<void> LanedDevice::write_tolerance(const LatencyTolerance& tolerance, con
     Refusal refusal = reply.error();
     refusal.value = text;
     return refusal;
-}
-
-Result<void> LanedDevice::set_write_cache(bool enabled, bool save)
-{
-    const auto reply = line_->ask_drive(fmt::format("{}: Set Features 06h, WCE {:d}{}", name_, enabled, save ? ", saved" : ""),
-                                        fmt::format("set-write-cache {:d} {:d}", enabled, save));
-    return reply ? Result<void>{} : Result<void>(reply.error());
-}
-
-Result<void> LanedDevice::write_back(const std::string& leaf)
-{
-    const auto reply = line_->ask(fmt::format("{}: {}/queue/write_cache", name_, leaf), "write-back " + leaf);
-    return reply ? Result<void>{} : Result<void>(reply.error());
-}
-
-Result<void> LanedDevice::flush(const std::string& leaf)
-{
-    const std::string where = fmt::format("{}: Flush of {}", name_, leaf), request = "flush " + leaf;
-    // A path disk has no node of its own.
-    const auto reply = is_path(leaf) ? line_->ask_drive(where, request) : line_->ask(where, request);
-    return reply ? Result<void>{} : Result<void>(reply.error());
 }
 
 } // namespace nvmepolicy

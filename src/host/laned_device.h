@@ -17,18 +17,12 @@ public:
     LanedDevice(std::string name, std::uint64_t object, std::unique_ptr<DeviceLine> line, PmQosLane& lane, Patience patience);
 
     [[nodiscard]] Result<std::vector<std::uint8_t>> identify_controller() override;
-    [[nodiscard]] Result<std::vector<std::uint8_t>> identify_attached_controllers(std::uint32_t nsid) override;
-    [[nodiscard]] Result<std::vector<std::uint8_t>> log_page(std::uint8_t page, std::uint32_t length) override;
     [[nodiscard]] Result<FeatureReply> get_feature(std::uint8_t feature, std::uint8_t select, std::uint32_t length) override;
     [[nodiscard]] Result<std::string> read_attribute(const std::string& attribute) override;
     [[nodiscard]] Result<std::string> read_tolerance() override;
     [[nodiscard]] Result<void> write_tolerance(const LatencyTolerance& tolerance, const StillWanted& still_wanted) override;
-    [[nodiscard]] Result<void> set_write_cache(bool enabled, bool save) override;
-    [[nodiscard]] Result<void> write_back(const std::string& leaf) override;
-    [[nodiscard]] Result<void> flush(const std::string& leaf) override;
 
 private:
-    Result<std::vector<std::uint8_t>> ask_for_bytes(const std::string& what, const std::string& request);
     Result<FeatureReply> ask_in_lane(const std::string& request, const StillWanted& still_wanted = {});
 
     std::string name_;

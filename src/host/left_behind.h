@@ -13,8 +13,6 @@ namespace nvmepolicy {
 /// May be used from several threads.
 class LeftBehind {
 public:
-    /// Of a child that keeps nobody from asking a drive; no controller has this number.
-    static constexpr std::uint64_t nobody = 0;
     LeftBehind();
     void add(std::uint64_t controller_object, int pid);
     /// True while a child that was left with that controller has not ended.

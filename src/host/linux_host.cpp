@@ -6,7 +6,6 @@
 
 #include "device_child.h"
 #include "errno_refusal.h"
-#include "guard_child.h"
 #include "laned_device.h"
 #include "nvmepolicy/decode.h"
 #include "sysfs.h"
@@ -40,12 +39,6 @@ std::unique_ptr<ControllerDevice> LinuxHost::open_device(const Directory& direct
     auto line = std::make_unique<DeviceChild>(name, sysfs.descriptor(), sysfs.object(), device_program_, patience_,
                                               shared_->left_behind);
     return std::make_unique<LanedDevice>(name, sysfs.object(), std::move(line), shared_->lane, patience_);
-}
-
-std::unique_ptr<CacheGuard> LinuxHost::open_guard(const Directory& directory, const std::string& name)
-{
-    const auto& sysfs = dynamic_cast<const SysfsDirectory&>(directory);
-    return std::make_unique<GuardChild>(name, sysfs.descriptor(), device_program_, patience_, shared_->left_behind);
 }
 
 Patience patience_beyond_the_kernel()

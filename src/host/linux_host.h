@@ -22,7 +22,6 @@ public:
 
     [[nodiscard]] Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
     [[nodiscard]] std::unique_ptr<ControllerDevice> open_device(const Directory& directory, const std::string& name) override;
-    [[nodiscard]] std::unique_ptr<CacheGuard> open_guard(const Directory& directory, const std::string& name) override;
     [[nodiscard]] bool simulated() const override { return false; }
     [[nodiscard]] LeftBehind& left_behind() { return shared_->left_behind; }
 

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "host.h"
-#include "nvmepolicy/decide_cache.h"
 #include "nvmepolicy/facts.h"
 
 namespace nvmepolicy {
@@ -23,22 +21,9 @@ struct Sighting {
 /// Names in `class/nvme`, nvme2 before nvme10. No such class: no controllers, the driver is not loaded.
 [[nodiscard]] Result<std::vector<std::string>> controller_names(Host& host);
 
-/// Looks at one controller, sends it nothing, and reads what can be said of its disks. Refuses only when it cannot be identified
-/// (it has left, or is not known to the kernel yet).
-[[nodiscard]] Result<Sighting> sight_controller(Host& host, const std::string& name);
-
-/// Asks a controller that is live who it is and whether it may be asked more. What could not be read is a Refusal in its place.
-/// `disturbs`: Controller::get_features_disturbs as an earlier look at this object has found it, and kept for the next one.
-void identify_controller(Sighting& sighting, std::optional<bool>& disturbs);
-
-/// Reads feature 06h and what goes with it.
-void observe_write_cache(Sighting& sighting);
-
-/// Reads feature 06h alone, as it is now.
-[[nodiscard]] Result<bool> read_write_cache_enabled(const Sighting& sighting);
-
-/// Feature 06h of the other controllers of a subsystem that this machine reaches. Each is asked; one that hangs is waited for.
-[[nodiscard]] std::vector<CachePeer> observe_peers(Host& host, const Sighting& sighting);
+/// Looks at one controller. Refuses only when it cannot be identified (it has left, or is not known to the kernel yet);
+/// what else could not be read is a Refusal in its place.
+[[nodiscard]] Result<Sighting> observe_controller(Host& host, const std::string& name);
 
 /// Only what a restore needs: a controller's identity as its directory has it, and its tolerance. It is asked for its
 /// APST table first, since a drive that does not answer must not be let near the file, whose lock everybody shares.
@@ -51,9 +36,9 @@ void observe_write_cache(Sighting& sighting);
 /// meanwhile gets state `deleting`, and refusals of kind `gone`.
 void observe_apst(Sighting& sighting);
 
-/// Reads what can be said of the controller's disks. A frozen queue may hold it up, and with it everything that is asked of
-/// this device later; that is so on a drive that has stopped serving.
-void observe_leaves(Host& host, Sighting& sighting);
+/// Reads what can be said of the controller's disks. To be done last: a frozen queue may hold it up, and with it everything
+/// that is asked of this device later.
+void observe_leaves(Sighting& sighting);
 
 /// Who the opened directory belongs to, read anew.
 [[nodiscard]] Result<ControllerId> observe_identity(const Directory& directory);

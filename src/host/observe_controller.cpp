@@ -5,7 +5,6 @@
 
 #include "labels.h"
 #include "nvmepolicy/decode.h"
-#include "nvmepolicy/decode_cache.h"
 #include "nvmepolicy/kernel_quirks.h"
 #include "nvmepolicy/plan.h"
 
@@ -14,7 +13,6 @@ namespace {
 
 constexpr std::uint8_t feature_apst = 0x0c; // NVMe 1.4c, section 5.21.1.12
 constexpr std::uint8_t select_current = 0;
-constexpr std::uint8_t log_command_effects = 0x05; // NVMe 1.4c, section 5.14.1.5
 
 std::optional<std::uint16_t> pci_id(const Directory& directory, const std::string& attribute)
 {
@@ -54,12 +52,6 @@ Result<std::optional<ApstFeature>> read_apst(ControllerDevice& device, const std
     return std::optional{*feature};
 }
 
-Refusal not_to_be_asked(const std::string& where)
-{
-    return {where, "", "not asked: by its log of command effects this drive stops serving I/O for a Get Features",
-            RefusalKind::unsupported};
-}
-
 void read_apst_facts(Sighting& s)
 {
     Controller& c = s.controller;
@@ -71,10 +63,8 @@ void read_apst_facts(Sighting& s)
         return;
     }
     // Asked first: a drive that does not answer this must not be let near the file, whose lock everybody shares.
-    if (c.identify->apsta == 0)
-        c.apst = std::optional<ApstFeature>{};
-    else
-        c.apst = c.get_features_disturbs ? not_to_be_asked(c.name + ": Get Features 0Ch") : read_apst(*s.device, c.name);
+    c.apst = c.identify->apsta == 0 ? Result<std::optional<ApstFeature>>(std::optional<ApstFeature>{})
+                                    : read_apst(*s.device, c.name);
     if (!c.apst && c.apst.error().kind == RefusalKind::timed_out)
         c.tolerance = c.apst.error();
     else
@@ -97,24 +87,6 @@ Refusal not_live(const Controller& c)
 Refusal departure(const std::string& name)
 {
     return {name, "", "gone: the controller has left", RefusalKind::gone};
-}
-
-/// Asked once an object; the driver reads the log once, too. Source: nvme_init_effects(), nvme_command_effects().
-bool get_features_disturbs(Sighting& s, std::optional<bool>& known)
-{
-    const Controller& c = s.controller;
-    if (!c.identify || !c.identify->logs_command_effects())
-        return false;
-    if (known && known->object == c.object)
-        return known->get_features_disturbs;
-    const auto log = s.device->log_page(log_command_effects, command_effects_log_size);
-    if (!log)
-        return false; // The driver has none to go by either.
-    const auto disturbs = decode_get_features_disturbs(c.name + ": Get Log Page 05h", *log);
-    if (!disturbs)
-        return false;
-    known = *disturbs;
-    return *disturbs;
 }
 
 QuirkKnowledge known_quirks(const Directory& directory, const Controller& c)
@@ -187,7 +159,7 @@ Result<Sighting> observe_tolerance(Host& host, std::unique_ptr<Directory> direct
     return s;
 }
 
-Result<Sighting> sight_controller(Host& host, const std::string& name)
+Result<Sighting> observe_controller(Host& host, const std::string& name)
 {
     auto directory = host.open_directory("class/nvme/" + name);
     if (!directory) {
@@ -218,30 +190,25 @@ Result<Sighting> sight_controller(Host& host, const std::string& name)
         c.pci_vendor_id = pci_id(*s.directory, "device/vendor");
         c.pci_device_id = pci_id(*s.directory, "device/device");
     }
+
     s.device = host.open_device(*s.directory, name);
-    observe_leaves(host, s);
     if (c.state != ControllerState::live) {
         // A command would wait until the reset is over, or for minutes on a lost path.
         c.identify = not_live(c);
-        c.write_cache = not_live(c);
         c.apst = not_live(c);
         c.tolerance = not_live(c);
+        return s;
     }
-    return s;
-}
-
-void identify_controller(Sighting& s, std::optional<bool>& disturbs)
-{
-    Controller& c = s.controller;
-    if (c.state != ControllerState::live)
-        return;
-    c.identify = identify(*s.device, c.name);
+    c.identify = identify(*s.device, name);
     if (c.identify && c.identify->serial != label_or_empty(*s.directory, "serial"))
         c.identify =
-            Refusal{c.name + ": Identify Controller", c.identify->serial,
+            Refusal{name + ": Identify Controller", c.identify->serial,
                     "another serial number than the kernel has: a swapped drive, or firmware that errs", RefusalKind::failed};
     c.quirks = known_quirks(*s.directory, c);
-    c.get_features_disturbs = get_features_disturbs(s, disturbs);
+    observe_apst(s);
+    if (c.state == ControllerState::deleting)
+        return departure(name);
+    return s;
 }
 
 } // namespace nvmepolicy

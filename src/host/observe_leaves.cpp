@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The disks below a controller, path disks included.
+#include <algorithm>
+#include <filesystem>
+
 #include "labels.h"
 #include "nvmepolicy/decode.h"
-#include "nvmepolicy/decode_cache.h"
 #include "object_names.h"
 #include "observe.h"
-#include "observe_stack.h"
 
 namespace nvmepolicy {
 namespace {
+
+/// Holders of a disk and of its partitions: `nvme0n1/holders`, `nvme0n1/nvme0n1p2/holders`.
+std::vector<std::string> holders(const Directory& directory, const std::string& disk)
+{
+    std::vector<std::string> found;
+    const auto add = [&](const std::string& below) {
+        if (const auto names = directory.list(below + "/holders"))
+            found.insert(found.end(), names->begin(), names->end());
+    };
+    add(disk);
+    if (const auto children = directory.list(disk))
+        for (const std::string& child : *children)
+            if (child.starts_with(disk + "p"))
+                add((std::filesystem::path(disk) / child).string());
+    std::ranges::sort(found);
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
 
 Result<std::string> waited_line(ControllerDevice& device, const std::string& attribute)
 {
@@ -16,58 +35,34 @@ Result<std::string> waited_line(ControllerDevice& device, const std::string& att
     return raw ? decode_line(attribute, *raw) : raw.error();
 }
 
-/// nvme0c1n1 is a path of nvme0n1, which is what everything is built on.
-std::string head_of(const std::string& path)
+std::vector<Leaf> leaves(const Directory& directory, ControllerDevice& device)
 {
-    const std::size_t c = path.find('c');
-    return path.substr(0, c) + path.substr(path.find('n', c));
-}
-
-void observe_layers(Host& host, const Directory& directory, Leaf& leaf)
-{
-    Stack stack;
-    if (!leaf.path)
-        stack = observe_stack(host, directory, leaf.name, leaf.name);
-    else if (const std::string head = head_of(leaf.name); const auto opened = host.open_directory("class/block/" + head))
-        stack = observe_stack(host, **opened, head, ".");
-    leaf.holders = std::move(stack.holders);
-    leaf.layers = std::move(stack.layers);
-    leaf.exports = std::move(stack.exports);
-}
-
-Leaf observe_leaf(Host& host, const Directory& directory, ControllerDevice& device, const std::string& name)
-{
-    Leaf leaf;
-    leaf.name = name;
-    leaf.path = is_path(name);
-    leaf.cache_mode = waited_line(device, name + "/queue/write_cache");
-    if (const auto fua = device.read_attribute(name + "/queue/fua"))
-        if (const auto flag = decode_flag(name + "/queue/fua", *fua))
-            leaf.fua = *flag;
-    leaf.ana_state = label_or_empty(directory, name + "/ana_state");
-    if (const auto raw = directory.read(name + "/nsid"))
-        if (const auto number = decode_number(name + "/nsid", *raw, UINT32_MAX))
-            leaf.nsid = static_cast<std::uint32_t>(*number);
-    if (const auto raw = directory.read(name + "/stat")) {
-        leaf.activity = *raw;
-        if (const auto flushes = decode_flushes(name + "/stat", *raw))
-            leaf.flushes = *flushes;
+    std::vector<Leaf> found;
+    const auto children = directory.list();
+    if (!children)
+        return found;
+    for (const std::string& child : *children) {
+        if (!is_disk(child) && !is_path(child))
+            continue;
+        Leaf leaf;
+        leaf.name = child;
+        leaf.path = is_path(child);
+        leaf.cache_mode = waited_line(device, child + "/queue/write_cache");
+        if (const auto fua = device.read_attribute(child + "/queue/fua"))
+            if (const auto flag = decode_flag(child, *fua))
+                leaf.fua = *flag;
+        leaf.holders = holders(directory, child);
+        leaf.ana_state = label_or_empty(directory, child + "/ana_state");
+        found.push_back(std::move(leaf));
     }
-    observe_layers(host, directory, leaf);
-    return leaf;
+    return found;
 }
 
 } // namespace
 
-void observe_leaves(Host& host, Sighting& s)
+void observe_leaves(Sighting& s)
 {
-    s.controller.leaves.clear();
-    const auto children = s.directory->list();
-    if (!children)
-        return;
-    for (const std::string& child : *children)
-        if (is_disk(child) || is_path(child))
-            s.controller.leaves.push_back(observe_leaf(host, *s.directory, *s.device, child));
+    s.controller.leaves = leaves(*s.directory, *s.device);
 }
 
 } // namespace nvmepolicy

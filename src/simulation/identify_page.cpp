@@ -69,12 +69,10 @@ std::vector<std::uint8_t> identify_page(const DriveFile& drive, const std::strin
     page.put(64, drive.firmware, 8, ' ');
     page.put(78, cntlid, 2);
     page.put(80, 0x00010400, 4);
-    page.put(261, 2, 1); // LPA: command effects
     page.put(263, static_cast<std::uint64_t>(drive.npss), 1);
     page.put(265, drive.apsta.value_or(drive.apst_supported() ? 1 : 0), 1);
     // Where the source does not show it, a cache is the more careful guess.
     page.put(525, drive.vwc.value_or(1), 1);
-    page.put(520, 0x10, 2); // ONCS: Save and Select
     page.put(768, subsystem_nqn, 256, '\0');
     for (const PowerState& state : drive.power_states)
         put_power_state(page, 2048 + 32 * static_cast<std::size_t>(state.index), state);

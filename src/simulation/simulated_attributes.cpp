@@ -21,10 +21,21 @@ std::string disk_of(const SimulatedController& c)
     return c.name + "n1";
 }
 
-/// The driver has told the block layer so. Source: nvme_update_disk_info(), queue_wc_show(), queue_fua_show().
-bool driver_has_cache(const SimulatedController& c)
+bool has_cache(const SimulatedController& c)
 {
-    return c.has_cache() && (c.cache.enabled || !c.honoured_by_kernel);
+    return (c.drive.vwc.value_or(1) & 1) != 0; // as in identify_page()
+}
+
+std::string cache_mode(const SimulatedController& c)
+{
+    if (!has_cache(c))
+        return "write through\n";
+    return (c.cache_mode.empty() ? "write back" : c.cache_mode) + "\n";
+}
+
+std::optional<std::string> pci_id(const std::optional<std::uint16_t>& id)
+{
+    return id ? std::optional{fmt::format("0x{:04x}\n", *id)} : std::nullopt;
 }
 
 struct Attribute {
@@ -47,21 +58,15 @@ constexpr auto attributes = std::to_array<Attribute>({
     {"power/control", [](const auto&) { return std::optional<std::string>("auto\n"); }},
     {tolerance_attribute,
      [](const auto& c) { return c.tolerance_file ? std::optional(c.tolerance.kernel_text() + "\n") : std::nullopt; }},
-    {"queue/write_cache",
-     [](const auto& c) {
-         return std::optional(fmt::format("{}\n", driver_has_cache(c) && !c.written_through ? write_back : write_through));
-     }},
-    {"queue/fua", [](const auto& c) { return std::optional<std::string>(driver_has_cache(c) ? "1\n" : "0\n"); }},
-    {"nsid", [](const auto&) { return std::optional<std::string>("1\n"); }},
-    {"stat",
-     [](const auto& c) {
-         return std::optional(fmt::format("{} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 {} 0\n", c.requests, c.flushes));
-     }},
+    {"queue/write_cache", [](const auto& c) { return std::optional(cache_mode(c)); }},
+    {"queue/fua", [](const auto& c) { return std::optional<std::string>(has_cache(c) ? "1\n" : "0\n"); }},
 });
 
-bool belongs_to_the_disk(std::string_view name)
+/// Where an attribute is: those of the queue belong to the disk.
+std::string place_of(const SimulatedController& c, const Attribute& attribute)
 {
-    return name.starts_with("queue/") || name == "nsid" || name == "stat";
+    const std::string name = attribute.name;
+    return name.starts_with("queue/") ? disk_of(c) + "/" + name : name;
 }
 
 } // namespace
@@ -69,9 +74,8 @@ bool belongs_to_the_disk(std::string_view name)
 std::optional<std::string> attribute_text(const SimulatedController& c, const std::string& attribute)
 {
     const std::string disk = disk_of(c) + "/";
-    const bool of_disk = attribute.starts_with(disk);
-    const std::string_view name = std::string_view(attribute).substr(of_disk ? disk.size() : 0);
-    if (of_disk != belongs_to_the_disk(name))
+    const std::string name = attribute.starts_with(disk + "queue/") ? attribute.substr(disk.size()) : attribute;
+    if (name == attribute && name.starts_with("queue/"))
         return std::nullopt;
     const auto* const found = std::ranges::find_if(attributes, [&](const Attribute& a) { return name == a.name; });
     return found == attributes.end() ? std::nullopt : found->text(c);
@@ -80,11 +84,9 @@ std::optional<std::string> attribute_text(const SimulatedController& c, const st
 std::vector<std::string> attribute_names(const SimulatedController& c, const std::string& below)
 {
     std::map<std::string, std::string> all;
-    if (!c.layers.empty())
-        all[disk_of(c) + "/holders/" + c.layers.front().name];
     for (const Attribute& attribute : attributes)
         if (attribute.text(c))
-            all[belongs_to_the_disk(attribute.name) ? disk_of(c) + "/" + attribute.name : attribute.name];
+            all[place_of(c, attribute)];
     return children(all, below);
 }
 
@@ -125,19 +127,6 @@ std::map<std::string, std::string> module_parameters(const Machine& m)
         {"apst_secondary_latency_tol_us", fmt::format("{}\n", m.apst.secondary_latency_tol_us)},
         {"force_apst", m.force_apst ? "Y\n" : "N\n"},
     };
-}
-
-std::map<std::string, std::string> layer_attributes(const SimulatedController& c, std::size_t depth)
-{
-    const Layer& layer = c.layers.at(depth);
-    std::map<std::string, std::string> all{{"queue/write_cache", layer.cache_mode + "\n"}};
-    if (depth + 1 < c.layers.size())
-        all["holders/" + c.layers[depth + 1].name];
-    if (!layer.raid_level.empty()) {
-        all["md/level"] = layer.raid_level + "\n";
-        all["md/consistency_policy"] = layer.consistency_policy + "\n";
-    }
-    return all;
 }
 
 std::map<std::string, std::string> power_supplies(const Machine& m)

@@ -22,8 +22,6 @@ namespace nvmepolicy {
 [[nodiscard]] std::optional<LatencyTolerance> tolerance_of_text(std::string_view text);
 
 /// Whole directories, by relative path.
-/// Of what is stacked on a controller's disk; 0: directly.
-[[nodiscard]] std::map<std::string, std::string> layer_attributes(const SimulatedController& c, std::size_t depth);
 [[nodiscard]] std::map<std::string, std::string> module_parameters(const Machine& machine);
 [[nodiscard]] std::map<std::string, std::string> power_supplies(const Machine& machine);
 

@@ -27,19 +27,7 @@ struct SimulatedController {
     LatencyTolerance tolerance;   ///< what the file shows
     LatencyTolerance driver_copy; ///< what the driver compares with; `auto` and `any` are one to it
     ApstFeature apst;             ///< what the drive holds
-
-    // The volatile write cache, and the queue of the one disk.
-    WriteCacheFeature cache{.enabled = true, .by_default = true}; ///< feature 06h; see after_reset()
-    std::uint8_t critical_warning = 0;                            ///< of SMART
-    bool get_features_disturbs = false;                           ///< as the log of command effects has it
-    std::vector<std::uint16_t> shared_with;                       ///< the namespace is attached to these, too
-    std::vector<Layer> layers;                                    ///< on top of the disk, each on the one before
-    bool written_through = false;                                 ///< somebody wrote that to `queue/write_cache`
-    bool honoured_by_kernel = false;                              ///< the driver itself follows WCE
-    std::uint64_t flushes = 0;                                    ///< that the drive has completed
-    std::uint64_t requests = 0;                                   ///< reads and writes
-
-    [[nodiscard]] bool has_cache() const { return (drive.vwc.value_or(1) & 1) != 0; } // as in identify_page()
+    std::string cache_mode;       ///< what somebody wrote to the leaf's write_cache; empty: nothing
 
     bool identified = true;      ///< the driver has read Identify: before, its attributes read (efault)
     ApstQuirks quirks;           ///< as found at the first Identify; newer firmware changes nothing about them
@@ -52,10 +40,10 @@ struct SimulatedController {
     bool refuses_apst = false;         ///< Set Features 0Ch fails; the kernel drops the status
     int set_features = 0;              ///< Set Features 0Ch received
     Milliseconds command_time{0};      ///< what a command takes that nothing befalls
-    std::map<std::string, Fate> fates; ///< by "identify", "get-feature", "set-features", "get-write-cache", …
+    std::map<std::string, Fate> fates; ///< by "identify", "get-feature", "set-features"
 
-    /// The error that the next calls of a kind meet, by "identify", "get-feature" (0Ch), "get-write-cache" (06h),
-    /// "read-tolerance", "write-tolerance", the other verbs of device_protocol.h, or an attribute's name.
+    /// The error that the next calls of a kind meet, by "identify", "get-feature", "read-tolerance", "write-tolerance",
+    /// or an attribute's name.
     std::map<std::string, Refusal> faults;
 };
 

@@ -7,7 +7,6 @@
 #include "host/errno_refusal.h"
 #include "host/laned_device.h"
 #include "simulated_attributes.h"
-#include "simulated_guard.h"
 
 namespace nvmepolicy {
 namespace {
@@ -93,8 +92,6 @@ private:
 std::string call_name(const std::string& request)
 {
     const std::string verb = request.substr(0, request.find(' '));
-    if (request.starts_with("get-feature 6 "))
-        return "get-write-cache";
     return verb == "read-attribute" ? request.substr(verb.size() + 1) : verb;
 }
 
@@ -220,12 +217,6 @@ Result<std::unique_ptr<Directory>> SimulatedHost::open_directory(const std::stri
         return plain(path, power_supplies(machine));
     if (const auto c = kernel_.find(name_in("class/nvme/")))
         return std::unique_ptr<Directory>(std::make_unique<ControllerDirectory>(kernel_, "/sys/" + path, c));
-    if (const std::string name = name_in("class/block/"); !name.empty())
-        for (const std::string& controller : kernel_.names())
-            if (const auto c = kernel_.find(controller))
-                for (std::size_t depth = 0; depth < c->layers.size(); ++depth)
-                    if (c->layers[depth].name == name)
-                        return plain(path, layer_attributes(*c, depth));
     // One subsystem a controller, numbered alike.
     if (path == "class/nvme-subsystem") {
         std::map<std::string, std::string> names;
@@ -244,13 +235,6 @@ std::unique_ptr<ControllerDevice> SimulatedHost::open_device(const Directory& di
     const auto& c = dynamic_cast<const ControllerDirectory&>(directory).controller();
     auto line = std::make_unique<FaultyLine>(kernel_, name, c, process_->waiting, patience_, process_->left_behind);
     return std::make_unique<LanedDevice>(name, c->object, std::move(line), process_->lane, patience_);
-}
-
-std::unique_ptr<CacheGuard> SimulatedHost::open_guard(const Directory& directory, const std::string& name)
-{
-    const auto& c = dynamic_cast<const ControllerDirectory&>(directory).controller();
-    auto line = std::make_unique<FaultyLine>(kernel_, name, c, process_->waiting, patience_, process_->left_behind);
-    return std::make_unique<SimulatedGuard>(kernel_, name, c, std::move(line));
 }
 
 } // namespace nvmepolicy

@@ -34,7 +34,6 @@ public:
 
     [[nodiscard]] Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
     [[nodiscard]] std::unique_ptr<ControllerDevice> open_device(const Directory& directory, const std::string& name) override;
-    [[nodiscard]] std::unique_ptr<CacheGuard> open_guard(const Directory& directory, const std::string& name) override;
     [[nodiscard]] bool simulated() const override { return true; }
 
 private:

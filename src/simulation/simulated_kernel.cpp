@@ -16,10 +16,6 @@ namespace {
 
 constexpr std::uint32_t invalid_field = 0x4002; ///< with "do not retry"
 constexpr std::uint32_t host_path_error = 0x370;
-constexpr std::uint32_t not_saveable = 0x410d;
-constexpr std::uint32_t not_changeable = 0x410e;
-constexpr unsigned identify_controller = 1; // CNS
-constexpr unsigned feature_write_cache = 6;
 
 KernelAnswer error_number(int error)
 {
@@ -51,33 +47,6 @@ LatencyTolerance initial_tolerance(const Machine& machine)
     return us > static_cast<std::uint64_t>(largest_tolerance.count())
                ? LatencyTolerance::any()
                : LatencyTolerance::of(Microseconds{static_cast<std::int64_t>(us)});
-}
-
-std::vector<std::uint8_t> attached_controllers_page(const SimulatedController& c)
-{
-    std::vector<std::uint16_t> all = c.shared_with;
-    all.push_back(c.id.cntlid);
-    std::ranges::sort(all);
-    all.insert(all.begin(), static_cast<std::uint16_t>(all.size()));
-    std::vector<std::uint8_t> page(identify_page_size);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        page[2 * i] = static_cast<std::uint8_t>(all[i]);
-        page[2 * i + 1] = static_cast<std::uint8_t>(all[i] >> 8U);
-    }
-    return page;
-}
-
-std::vector<std::uint8_t> log_page(const SimulatedController& c, unsigned page, std::uint32_t length)
-{
-    std::vector<std::uint8_t> bytes(length);
-    if (page == 2 && length > 0)
-        bytes[0] = c.critical_warning;
-    constexpr std::size_t get_features = 4 * 0x0a;
-    if (page == 5 && length > get_features + 2) {
-        bytes[get_features] = 1;                                    // CSUPP
-        bytes[get_features + 2] = c.get_features_disturbs ? 1U : 0; // CSE
-    }
-    return bytes;
 }
 
 } // namespace
@@ -143,8 +112,6 @@ SimulatedKernel::Held SimulatedKernel::probe(const PluggedDrive& plugged)
     c->object = next_object_++;
     c->id = plugged.id;
     c->drive = plugged.drive;
-    c->cache.enabled = plugged.drive.observed_wce.value_or(true);
-    c->cache.by_default = c->cache.enabled;
     c->identified = false;
     c->state = version == KernelVersion::linux_6_1 ? ControllerState::resetting : ControllerState::created;
     controllers_[c->name] = c;
@@ -219,7 +186,6 @@ void SimulatedKernel::reset(const Held& c, const std::optional<DriveFile>& firmw
     if (firmware)
         c->drive = *firmware;
     c->apst = {}; // An APST table does not survive a Controller Level Reset.
-    c->cache.enabled = c->cache.after_reset().value_or(true);
     identify(c);
     program(c, true);
     time_.step(c->name + " is programmed and not live yet");
@@ -227,7 +193,7 @@ void SimulatedKernel::reset(const Held& c, const std::optional<DriveFile>& firmw
         return;
     c->state = ControllerState::live;
     if (version == KernelVersion::linux_6_1)
-        c->written_through = false;
+        c->cache_mode.clear();
     send(c, "change", "connected");
 }
 
@@ -342,10 +308,8 @@ KernelAnswer SimulatedKernel::read_tolerance(const Held& c)
     return c->tolerance_file ? text_answer(c->tolerance.kernel_text() + "\n") : error_number(ENODEV);
 }
 
-KernelAnswer SimulatedKernel::get_feature(const Held& c, unsigned feature, unsigned select, std::uint32_t length)
+KernelAnswer SimulatedKernel::get_feature(const Held& c, unsigned feature, std::uint32_t length)
 {
-    if (feature == feature_write_cache)
-        return get_write_cache(c, select);
     return command(c, "get-feature", false, [&] {
         if (feature != 0x0c || !c->drive.apst_supported())
             return nvme_status(invalid_field);
@@ -356,111 +320,23 @@ KernelAnswer SimulatedKernel::get_feature(const Held& c, unsigned feature, unsig
     });
 }
 
-KernelAnswer SimulatedKernel::get_write_cache(const Held& c, unsigned select)
-{
-    if (feature_traced)
-        feature_traced(*c, FeatureCommand::get, 0);
-    return command(c, "get-write-cache", false, [&] {
-        if (!c->has_cache())
-            return nvme_status(invalid_field);
-        const WriteCacheFeature& f = c->cache;
-        const std::uint32_t capabilities =
-            (f.saveable ? 1U : 0U) | (f.namespace_specific ? 2U : 0U) | (f.changeable.value_or(true) ? 4U : 0U);
-        const std::uint32_t by_default = f.by_default.value_or(true) ? 1 : 0;
-        const std::uint32_t values[] = {f.enabled ? 1U : 0U, by_default, f.saved ? std::uint32_t{*f.saved} : by_default,
-                                        capabilities};
-        return select < std::size(values) ? KernelAnswer{KernelAnswer::Kind::ok, values[select], {}} : nvme_status(invalid_field);
-    });
-}
-
-KernelAnswer SimulatedKernel::set_write_cache(const Held& c, bool enabled, bool save)
-{
-    const std::lock_guard lock(time_);
-    const std::uint32_t number = ++set_features_sent_;
-    if (feature_traced)
-        feature_traced(*c, FeatureCommand::set, number);
-    KernelAnswer answer = command(c, "set-write-cache", false, [&] {
-        if (!c->has_cache())
-            return nvme_status(invalid_field);
-        if (!c->cache.changeable.value_or(true))
-            return nvme_status(not_changeable);
-        if (save && !c->cache.saveable)
-            return nvme_status(not_saveable);
-        c->cache.enabled = enabled;
-        if (save)
-            c->cache.saved = enabled;
-        return KernelAnswer{};
-    });
-    if (feature_traced)
-        feature_traced(*c, FeatureCommand::set_completed, number);
-    return answer;
-}
-
-/// 6.12 freezes the queue, which waits for what is in flight, and so for a controller that is not live.
-/// Source: queue_attr_store(), queue_wc_store().
-KernelAnswer SimulatedKernel::write_cache_mode(const Held& c, std::string_view mode)
-{
-    const std::lock_guard lock(time_);
-    time_.step(fmt::format("{} is written {}", c->name, mode));
-    if (version == KernelVersion::linux_6_12)
-        time_.sleep_until(
-            c->name + ": its queue is frozen", [&c] { return c->state == ControllerState::live || c->leaving; }, std::nullopt);
-    if (c->leaving)
-        return error_number(c->gone ? ENODEV : EINTR);
-    c->written_through = mode == write_through;
-    if (tolerance_written)
-        tolerance_written(*c);
-    return {};
-}
-
-KernelAnswer SimulatedKernel::flush(const Held& c)
-{
-    return command(c, "flush", false, [&] {
-        ++c->flushes;
-        return KernelAnswer{};
-    });
-}
-
 KernelAnswer SimulatedKernel::call(const Held& c, const std::string& request)
 {
     const std::lock_guard lock(time_);
     std::istringstream words(request);
     std::string verb;
     words >> verb;
-    if (verb == "identify") {
-        unsigned cns = 0;
-        words >> cns;
+    if (verb == "identify")
         return command(c, verb, false, [&] {
             return KernelAnswer{KernelAnswer::Kind::ok, 0,
-                                cns == identify_controller
-                                    ? identify_page(c->drive, c->id.serial, c->id.cntlid, c->id.subsystem_nqn)
-                                    : attached_controllers_page(*c)};
+                                identify_page(c->drive, c->id.serial, c->id.cntlid, c->id.subsystem_nqn)};
         });
-    }
-    if (verb == "get-log") {
-        unsigned page = 0;
-        std::uint32_t length = 0;
-        words >> page >> length;
-        return command(c, verb, false, [&] { return KernelAnswer{KernelAnswer::Kind::ok, 0, log_page(*c, page, length)}; });
-    }
-    if (verb == "set-write-cache") {
-        bool enabled = false;
-        bool save = false;
-        words >> enabled >> save;
-        return set_write_cache(c, enabled, save);
-    }
-    if (verb == "write-back")
-        return write_cache_mode(c, write_back);
-    if (verb == "write-through")
-        return write_cache_mode(c, write_through);
-    if (verb == "flush")
-        return flush(c);
     if (verb == "get-feature") {
         unsigned feature = 0;
         unsigned select = 0;
         std::uint32_t length = 0;
         words >> feature >> select >> length;
-        return get_feature(c, feature, select, length);
+        return get_feature(c, feature, length);
     }
     std::string argument;
     words >> argument;

@@ -49,16 +49,11 @@ public:
     /// How long a drive needs to activate its firmware; the driver waits for it. Source: nvme_fw_act_work().
     Milliseconds firmware_activation{5'000};
     std::function<void(const Uevent&)> announce;                       ///< a uevent, on the kernel's netlink group
-    /// As inotify has it: a tolerance file, or a cache mode.
-    std::function<void(const SimulatedController&)> tolerance_written;
+    std::function<void(const SimulatedController&)> tolerance_written; ///< as inotify has it
     /// A process of ours makes a system call, by a request of device_protocol.h.
     std::function<void(const SimulatedController&, const std::string& request, const std::shared_ptr<PendingCall>&)> requested;
     /// A drive has got Set Features 0Ch with this table, and answers with this NVMe status.
     std::function<void(const SimulatedController&, const ApstFeature&, std::uint32_t status)> programmed;
-    /// A command for feature 06h is sent, or has come back; `number` tells one Set Features from others. Source: the trace
-    /// events nvme_setup_cmd and nvme_complete_rq.
-    enum class FeatureCommand { get, set, set_completed };
-    std::function<void(const SimulatedController&, FeatureCommand, std::uint32_t number)> feature_traced;
     /// A tolerance file has got a value; `by_us`: through such a request.
     std::function<void(const SimulatedController&, const LatencyTolerance& before, bool by_us)> stored;
 
@@ -89,10 +84,6 @@ public:
     [[nodiscard]] KernelAnswer call(const Held& c, const std::string& request);
     /// Source: pm_qos_latency_tolerance_us_store(), nvme_set_latency_tolerance().
     KernelAnswer write_tolerance(const Held& c, const LatencyTolerance& tolerance, bool by_us = false);
-    /// Set Features 06h, by anybody.
-    KernelAnswer set_write_cache(const Held& c, bool enabled, bool save);
-    /// `queue/write_cache` of the disk, by anybody.
-    KernelAnswer write_cache_mode(const Held& c, std::string_view mode);
     /// What stands in the file's way: ENOENT, and EINVAL for a text that is no tolerance.
     KernelAnswer write_text(const Held& c, std::string_view text, bool by_us = false);
 
@@ -101,9 +92,7 @@ private:
 
     /// One admin command; `execute` is what the drive does. One of the driver's own is not held up by the reset it is part of.
     KernelAnswer command(const Held& c, const std::string& kind, bool by_driver, const std::function<KernelAnswer()>& execute);
-    KernelAnswer get_feature(const Held& c, unsigned feature, unsigned select, std::uint32_t length);
-    KernelAnswer get_write_cache(const Held& c, unsigned select);
-    KernelAnswer flush(const Held& c);
+    KernelAnswer get_feature(const Held& c, unsigned feature, std::uint32_t length);
     KernelAnswer read_tolerance(const Held& c);
     void identify(const Held& c); ///< by the driver: as part of an initialisation
     void program(const Held& c, bool by_driver);
@@ -114,7 +103,6 @@ private:
     KernelTime& time_;
     std::map<std::string, Held> controllers_;
     std::uint64_t next_object_ = 1;
-    std::uint32_t set_features_sent_ = 0;
     std::uint64_t pm_qos_tickets_ = 0;
     std::uint64_t pm_qos_served_ = 0;
 };

@@ -76,7 +76,7 @@ TEST(ADeviceChild, AnswersRequestsInOrderAndIsReaped)
     {
         auto device = bench.child(bench.program(R"sh(echo "$request" >>"$dir/log"
             case "$request" in
-            identify*) printf 'ok 0 5\nhello' ;;
+            identify) printf 'ok 0 5\nhello' ;;
             get-feature*) printf 'ok 1 3\nabc' ;;
             read-tolerance) printf 'ok 0 6\n25000\n' ;;
             read-attribute*) printf 'ok 0 0\n' ;;
@@ -94,7 +94,7 @@ TEST(ADeviceChild, AnswersRequestsInOrderAndIsReaped)
         EXPECT_EQ(*device->read_attribute("nvme0n1/queue/fua"), "");
         EXPECT_TRUE(device->write_tolerance(LatencyTolerance::any(), {}));
     }
-    EXPECT_EQ(bench.files.read("log"), "identify 1 0\nget-feature 12 0 256\nread-tolerance\nread-attribute nvme0n1/queue/fua\n"
+    EXPECT_EQ(bench.files.read("log"), "identify\nget-feature 12 0 256\nread-tolerance\nread-attribute nvme0n1/queue/fua\n"
                                        "write-tolerance any\n");
     EXPECT_TRUE(childless());
 }
@@ -103,7 +103,7 @@ TEST(ADeviceChild, PassesOnWhatKernelAndDriveSay)
 {
     Bench bench;
     auto device = bench.child(bench.program(R"sh(case "$request" in
-            identify*) echo 'errno 19 0' ;;
+            identify) echo 'errno 19 0' ;;
             get-feature*) echo 'status 2 0' ;;
             read-tolerance) echo 'errno 2 0' ;;
             write-tolerance*) echo 'errno 22 0' ;;
@@ -115,27 +115,6 @@ TEST(ADeviceChild, PassesOnWhatKernelAndDriveSay)
     const auto written = device->write_tolerance(LatencyTolerance::of(25000us), {});
     EXPECT_EQ(written.error().kind, RefusalKind::invalid);
     EXPECT_EQ(written.error().value, "25000");
-}
-
-TEST(ADeviceChild, IsAskedForTheWriteCacheAndGetsTheNodeWhereItIsNeeded)
-{
-    const Bench bench;
-    const std::string program = bench.program(R"sh(node=none; [ -e /proc/$$/fd/4 ] && node=node
-            echo "$request, $node" >>"$dir/log"; echo 'ok 0 0')sh");
-    {
-        auto device = bench.child(program, {long_enough});
-        EXPECT_TRUE(device->write_back("nvme0n1"));
-        EXPECT_TRUE(device->flush("nvme0n1"));
-    }
-    {
-        auto device = bench.child(program, {long_enough});
-        EXPECT_TRUE(device->flush("nvme0c0n1")) << "a path disk has no node of its own";
-        EXPECT_TRUE(device->identify_attached_controllers(3));
-        EXPECT_TRUE(device->log_page(2, 512));
-        EXPECT_TRUE(device->set_write_cache(false, true));
-    }
-    EXPECT_EQ(bench.files.read("log"), "write-back nvme0n1, none\nflush nvme0n1, none\nflush nvme0c0n1, node\n"
-                                       "identify 18 3, node\nget-log 2 512, node\nset-write-cache 0 1, node\n");
 }
 
 TEST(ADeviceChild, IsNotStartedBeforeItIsNeeded)
@@ -247,7 +226,7 @@ TEST(ADeviceChild, IsNotForgottenForAnotherThatIsLeftBehindWithTheSameController
 {
     Bench bench;
     {
-        const std::string program = bench.program("[ \"$request\" = 'identify 1 0' ] || hang; echo ok 0 0");
+        const std::string program = bench.program("[ \"$request\" = identify ] || hang; echo ok 0 0");
         auto one = bench.child(program, {impatient});
         auto other = bench.child(program, {impatient});
         EXPECT_TRUE(one->identify_controller());
@@ -325,7 +304,7 @@ TEST(ADeviceChild, InheritsNothing)
     ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &signals, nullptr), 0); // as in the service
     ::signal(SIGPIPE, SIG_IGN);
     auto device = bench.child(bench.program(R"sh(case "$request" in
-            identify*)
+            identify)
                 {
                 for fd in /proc/$$/fd/*; do echo "${fd##*/} $(readlink "$fd")"; done
                 readlink /proc/$$/cwd

@@ -142,8 +142,8 @@ class Drive:
 
 def port_of(slug):
     for path in os.environ["SOFTNVME_LATE"].split():
-        _, port, name = path.split(",")
-        if name == slug:
+        nqn, _, port = path.rpartition(",")
+        if nqn == NQN + slug:
             return port
     sys.exit("no drive " + slug)
 

@@ -50,25 +50,20 @@ nr_io_queues=1,keep_alive_tmo=30,ctrl_loss_tmo=600,reconnect_delay=1" >/tmp/conn
 }
 connect_all() {		# every drive that is not declared late
 	for _path in $SOFTNVME_DRIVES; do
-		connect "${_path%%,*}" "$(port_of "$_path")" || { echo "cannot connect $_path"; return 1; }
+		connect "${_path%,*}" "${_path#*,}" || { echo "cannot connect $_path"; return 1; }
 	done
-	for _path in $SOFTNVME_DRIVES; do wait_live "${_path##*,}" || return 1; done
+	for _path in $SOFTNVME_DRIVES; do wait_live "$(slug_of "$_path")" || return 1; done
 }
 connect_late() {	# SLUG
 	for _path in $SOFTNVME_DRIVES $SOFTNVME_LATE; do
-		[ "${_path##*,}" = "$1" ] && connect "${_path%%,*}" "$(port_of "$_path")" && wait_live "$1" && return
+		[ "$(slug_of "$_path")" = "$1" ] && connect "${_path%,*}" "${_path#*,}" && wait_live "$1" && return
 	done
 	return 1
 }
-port_of() { _port=${1%,*}; echo "${_port##*,}"; }
-directory() {		# SLUG, or the name of one controller of a subsystem that has several: its directory under /sys/class/nvme
-	_wanted=$NQN:$1 _at=
-	for _path in $SOFTNVME_DRIVES $SOFTNVME_LATE; do
-		[ "${_path##*,}" = "$1" ] && _wanted=${_path%%,*} && _at=trsvcid=$(port_of "$_path")
-	done
+slug_of() { _nqn=${1%,*}; echo "${_nqn##*:}"; }
+directory() {		# SLUG: its directory under /sys/class/nvme
 	for _directory in /sys/class/nvme/nvme*; do
-		[ "$(cat "$_directory/subsysnqn" 2>/dev/null)" = "$_wanted" ] || continue
-		case "$(cat "$_directory/address"),"  in *"$_at,"*) echo "$_directory" && return ;; esac
+		[ "$(cat "$_directory/subsysnqn" 2>/dev/null)" = "$NQN:$1" ] && echo "$_directory" && return
 	done
 	return 1
 }

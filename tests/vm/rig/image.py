@@ -16,7 +16,7 @@ from . import CACHE, HERE, RigError
 from .kernels import ROOT_MODULES
 
 KMOD = "/usr/bin/kmod"
-PROGRAMS = ("/usr/sbin/nvme", "/usr/bin/fio", "/usr/sbin/dmsetup", KMOD, "/usr/bin/bash")
+PROGRAMS = ("/usr/sbin/nvme", "/usr/bin/fio", KMOD, "/usr/bin/bash")
 GUEST_FILES = sorted(os.listdir(f"{HERE}/guest"))
 KEPT_IMAGES = 6
 

@@ -9,7 +9,7 @@ from . import CACHE, RigError
 
 # What every guest gets; names that a kernel has built in are fine.
 MODULES = ("nvme nvme-tcp nvme-fabrics virtio_pci virtio_net 9p 9pnet_virtio af_packet crc32c_generic crc32c-intel "
-           "uhid hid-generic dm-mod").split()
+           "uhid hid-generic").split()
 # To find and mount a root file system.
 ROOT_MODULES = ("virtio_blk", "ext4")
 # Debian's configurations build these in, and modules.builtin does not always say so under that name.
@@ -38,17 +38,6 @@ class Kernel:
         if not os.path.exists(path):
             raise RigError(f"no {path}: run scripts/setup test (or tests/vm/fetch-kernels)")
         return path
-
-    def nvme_modules(self, directory):
-        """The modules of `directory`, which must be made for this very kernel."""
-        found = sorted(glob.glob(directory + "/*.ko"))
-        if not found:
-            raise RigError(f"no modules in {directory}")
-        for path in found:
-            made_for = subprocess.run(["modinfo", "-F", "vermagic", path], capture_output=True, text=True, check=True).stdout.split()
-            if made_for[:1] != [self.release]:
-                raise RigError(f"{path} is made for kernel {' '.join(made_for[:1])}, this one is {self.release}")
-        return found
 
     def modules(self, replacements, also=()):
         """{name: file} of MODULES, `also` and `replacements` (files that win over the kernel's own), dependencies included."""

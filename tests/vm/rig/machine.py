@@ -48,15 +48,13 @@ def monitor(path, command):
 class Machine:
     """Options of a run; `run(script)` does it."""
 
-    def __init__(self, kernel, out, *, scenario=None, nvme_modules=None, add=(), append="", qemu="", environment=None,
+    def __init__(self, kernel, out, *, scenario=None, replacements=(), add=(), append="", qemu="", environment=None,
                  arguments=(), udev=False, systemd=False, time_limit=180.0, memory_mib=1024, processors=1, echo=True):
         self.kernel, self.out = Kernel(kernel), os.path.abspath(out)
-        self.scenario, self.add = scenario, list(add)
-        self.replacements = self.kernel.nvme_modules(nvme_modules) if nvme_modules else []
+        self.scenario, self.replacements, self.add = scenario, list(replacements), list(add)
         self.append, self.qemu, self.time_limit, self.echo = append, shlex.split(qemu), time_limit, echo
         self.environment = {**(environment or {}), "VM_UDEV": str(int(udev)), "VM_SYSTEMD": str(int(systemd)),
-                            "VM_KERNEL": kernel, "VM_RELEASE": self.kernel.release,
-                            "VM_NVME_MODULES": str(int(bool(nvme_modules)))}
+                            "VM_KERNEL": kernel, "VM_RELEASE": self.kernel.release}
         self.root_image = os.path.join(CACHE, "root.ext4") if systemd else None
         if systemd and not os.path.exists(self.root_image):
             raise RigError(f"no {self.root_image}: run scripts/setup test (or tests/vm/make-root-image)")

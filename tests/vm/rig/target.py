@@ -12,11 +12,6 @@ HTTP_PORT = 4400        # scenario ports start above it
 ENVIRONMENT = {**os.environ, "PYTHONPATH": HERE, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def path(drive, base):
-    """NQN,PORT,NAME for guest/lib.sh"""
-    return f"{drive['nqn']},{drive['port'] + base},{drive.get('name', drive['nqn'].rpartition(':')[2])}"
-
-
 class Target:
     def __init__(self, scenario, directory):
         self.control = os.path.join(directory, "softnvme.sock")
@@ -36,8 +31,8 @@ class Target:
             raise RigError(f"softnvme did not start: {log.name}")
         self.environment = {
             "SOFTNVME_HTTP": str(base + HTTP_PORT),
-            "SOFTNVME_DRIVES": " ".join(path(d, base) for d in drives if not d.get("late")),
-            "SOFTNVME_LATE": " ".join(path(d, base) for d in drives if d.get("late")),
+            "SOFTNVME_DRIVES": " ".join(f"{d['nqn']},{d['port'] + base}" for d in drives if not d.get("late")),
+            "SOFTNVME_LATE": " ".join(f"{d['nqn']},{d['port'] + base}" for d in drives if d.get("late")),
         }
 
     def save(self, directory):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The control channel: HTTP/1.0 on a UNIX socket and on a loopback port, so that the guest's wget can use it too.
 
-GET /state and GET /log (or /log?n=20) show; POST / with a JSON object does. Every command may carry `"drive": NAME` (a
-name, an NQN or its last part) to touch that drive only.
+GET /state and GET /log (or /log?n=20) show; POST / with a JSON object does. Every command may carry `"drive": NAME` (an NQN
+or its last part) to touch that drive only.
 
     {"do": "fault", "rule": {…}}                         see faults.py
     {"do": "clear_faults"}
@@ -12,14 +12,6 @@ name, an NQN or its last part) to touch that drive only.
     {"do": "set_apst_table", "apste": 0, "entries": [{"state": 0, "raw": "0x6418"}]}
                                                          behind the kernel's back, as firmware may
     {"do": "set_feature", "fid": 6, "value": 1}          the same for a plain feature
-    {"do": "saved", "fid": 6, "value": 1}                what it has saved of a feature; null: nothing
-    {"do": "configure", "flush_us": 194, "critical_warning": 16, …}
-                                                         whatever SETTINGS and TIMES of scenario.py name, `wce` (the default),
-                                                         `effects`
-    {"do": "power_cut", "stay_off": false}               what was volatile is lost, the connections are closed; the answer has
-                                                         the number of lost blocks. stay_off: until `refuse` null
-    {"do": "volatile"}                                   the number of blocks that a power cut would take now
-    {"do": "add_namespace", "nsid": 2, "size_mib": 8}    and an event says so; {"do": "remove_namespace", "nsid": 2}
     {"do": "firmware", "firmware": "2.0", "like": NAME, "apsta": 0}
                                                          new firmware: another revision, the power states of another drive
                                                          of the scenario, APST or none; what is left out stays. The drive
@@ -34,16 +26,11 @@ import socket
 import struct
 import time
 
-from .namespace import Namespace
-from .scenario import SETTINGS, TIMES
-
 
 def state(server):
     return {"scenario": server.name, "t": round(time.monotonic() - server.started, 6), "faults": server.faults.rules,
-            "drives": {d.name: {
+            "drives": {d.nqn.rpartition(":")[2]: {
                 "nqn": d.nqn, "model": d.model, "serial": d.serial, "port": d.port,
-                "saved": {"%02x" % k: v for k, v in d.saved.items()},
-                "namespaces": {n.nsid: n.as_json() for n in d.namespaces.values()},
                 "connected": bool(d.controller and d.controller.queues),
                 "controller": d.controller.as_json() if d.controller else None} for d in server.drives}}
 
@@ -77,33 +64,6 @@ def do(server, command):
         for controller in controllers:
             controller.features[command["fid"]] = command["value"]
             controller.note(ev="set_feature", fid=command["fid"])
-    elif what == "saved":
-        for drive in drives:
-            if command["value"] is None:
-                drive.saved.pop(command["fid"], None)
-            else:
-                drive.saved[command["fid"]] = command["value"]
-    elif what == "configure":
-        for name, value in command.items():
-            if name not in ("do", "drive") and not all(d.set(name, value) for d in drives):
-                return {"ok": False, "error": f"{name} is none of {', '.join([*SETTINGS, *TIMES])}, wce, effects"}
-    elif what == "power_cut":
-        lost = {n: n.power_cut() for d in drives for n in d.namespaces.values()}
-        server.note(ev="power_cut", lost=sum(lost.values()))
-        for drive in drives:
-            server.drop(drive, "power cut")
-            if command.get("stay_off"):
-                drive.refuse = "tcp"
-        return {"ok": True, "lost": sum(lost.values())}
-    elif what == "volatile":
-        return {"ok": True, "volatile": sum(len(n.volatile) for n in {n for d in drives for n in d.namespaces.values()})}
-    elif what == "add_namespace":
-        for drive in drives:
-            if command["nsid"] not in drive.namespaces:
-                drive.namespaces[command["nsid"]] = Namespace(command, drive.nqn)
-    elif what == "remove_namespace":
-        for drive in drives:
-            drive.namespaces.pop(command["nsid"], None)
     elif what == "firmware":
         like = [d for d in server.drives if "like" in command and d.is_called(command["like"])]
         if "like" in command and not like:
@@ -122,9 +82,6 @@ def do(server, command):
         server.stop = True
     else:
         return {"ok": False, "error": "unknown command"}
-    if what in ("add_namespace", "remove_namespace"):
-        for controller in controllers:
-            controller.namespaces_changed()
     return {"ok": True}
 
 

@@ -10,12 +10,10 @@ import time
 
 from .identify import identify, log_page
 from .power import Sleep, entries_of
-from .protocol import (ABORT, ADMIN_COMMANDS, CAPABILITIES, CHANGED_NAMESPACES_LOG, COMPARE, CURRENT, DATASET_MANAGEMENT,
-                       DEFAULT, DNR, EVENT_REQUEST, FEATURE_APST, FEATURE_EVENTS, FEATURE_KEEP_ALIVE, FEATURE_POWER,
-                       FEATURE_QUEUES, FEATURE_WRITE_CACHE, FLUSH, FUA, GET_FEATURES, GET_LOG, IDENTIFY, INVALID_FIELD,
-                       INVALID_NAMESPACE, INVALID_OPCODE, IO_COMMANDS, KEEP_ALIVE, LBA_RANGE, NAMESPACES_CHANGED,
-                       NOT_CHANGEABLE, NOT_SAVEABLE, NOTICE, OK, ONCS_SAVE_AND_SELECT, READ, SAVE, SAVED, SET_FEATURES,
-                       TOO_MANY_EVENT_REQUESTS, WRITE, WRITE_ZEROES)
+from .protocol import (ABORT, ADMIN_COMMANDS, COMPARE, DATASET_MANAGEMENT, DNR, EVENT_REQUEST, FEATURE_APST,
+                       FEATURE_EVENTS, FEATURE_KEEP_ALIVE, FEATURE_POWER, FEATURE_QUEUES, FEATURE_WRITE_CACHE, FLUSH,
+                       GET_FEATURES, GET_LOG, IDENTIFY, INVALID_FIELD, INVALID_NAMESPACE, INVALID_OPCODE, IO_COMMANDS,
+                       KEEP_ALIVE, LBA_RANGE, OK, READ, SET_FEATURES, TOO_MANY_EVENT_REQUESTS, WRITE, WRITE_ZEROES)
 
 MAX_IO_QUEUES = 8
 HOST_TO_CONTROLLER_DATA = (0x03, FEATURE_APST, 0x0e)    # features whose Set Features carries a buffer
@@ -38,9 +36,7 @@ class Controller:
     def reset_features(self):
         """What CC.EN 0 -> 1 does."""
         self.features = {0x01: 0, 0x04: 0, 0x05: 0, 0x08: 0, 0x0a: 0, FEATURE_EVENTS: 0,
-                         FEATURE_KEEP_ALIVE: self.keep_alive_ms, **self.drive.defaults, **self.drive.saved,
-                         **self.drive.until_reset}
-        self.cache_of_namespace = {}
+                         FEATURE_KEEP_ALIVE: self.keep_alive_ms, **self.drive.defaults, **self.drive.saved}
         self.sleep.reset()
 
     def as_json(self):
@@ -92,16 +88,8 @@ class Controller:
 
         if opcode == SET_FEATURES and details["fid"] == FEATURE_APST:
             entry.update(apste=cdw11 & 1, entries=entries_of(data.ljust(256, b"\0")))
-        elif opcode == SET_FEATURES:
-            entry.update(value=cdw11, save=cdw10 >> 31, nsid=nsid)
-        elif opcode == GET_FEATURES:
-            entry.update(select=(cdw10 >> 8) & 7, nsid=nsid)
-        if fault:
-            entry["fault"] = fault["id"]
         if fault and "status" in fault:
-            status = fault["status"]
-        elif fault and (fault.get("lie") or "result" in fault):
-            result = fault.get("result", 0)
+            status, entry["fault"] = fault["status"], fault["id"]
         elif opcode == EVENT_REQUEST:
             if len(self.event_requests) < 4:
                 self.event_requests.append((queue, cid))
@@ -112,44 +100,30 @@ class Controller:
         elif opcode == ABORT:
             result = 1
         elif opcode == IDENTIFY:
-            status, out = identify(self.drive, self.cntlid, details["cns"], nsid, cdw11 >> 24, cdw10 >> 16)
+            status, out = identify(self.drive, self.cntlid, details["cns"], nsid, cdw11 >> 24)
         elif opcode == GET_LOG:
             wanted = ((cdw10 >> 16) | (cdw11 & 0xffff) << 16) * 4 + 4
             entry["log_id"] = cdw10 & 0xff
             status, out = log_page(self.drive, cdw10 & 0xff, cdw12 | cdw13 << 32, wanted)
         elif opcode == SET_FEATURES:
-            status, result = self.set_feature(cdw10 & 0xff, bool(cdw10 & SAVE), cdw11, data, nsid)
+            status, result = self.set_feature(cdw10 & 0xff, bool(cdw10 >> 31), cdw11, data)
         elif opcode == GET_FEATURES:
-            status, result, out = self.get_feature(cdw10 & 0xff, (cdw10 >> 8) & 7, nsid)
-            entry["result"] = result
+            status, result, out = self.get_feature(cdw10 & 0xff, (cdw10 >> 8) & 7)
         else:
             status = INVALID_OPCODE | DNR
 
         if opcode != KEEP_ALIVE:
             self.note(**entry, status=status)
-
-        def answer():
-            if out is not None and status == OK:
-                queue.send_data(cid, out[:length].ljust(length, b"\0"), last_word=False)
-            queue.respond(cid, status, result)
-
-        if fault and "answer_s" in fault:
-            self.note(ev="hang", op=name, seconds=fault["answer_s"], **details)
-            return self.server.hang(fault["answer_s"], answer)
-        answer()
+        if out is not None and status == OK:
+            queue.send_data(cid, out[:length].ljust(length, b"\0"), last_word=False)
+        queue.respond(cid, status, result)
 
     def note(self, **entry):
-        self.server.note(drive=self.drive.name, **entry)
-
-    def namespaces_changed(self):
-        """The asynchronous event, if the host waits for one."""
-        if self.event_requests:
-            queue, cid = self.event_requests.pop(0)
-            queue.respond(cid, 0, NOTICE | NAMESPACES_CHANGED << 8 | CHANGED_NAMESPACES_LOG << 16)
+        self.server.note(drive=self.drive.nqn.rpartition(":")[2], **entry)
 
     # --- features ------------------------------------------------------------------------------------------------------
 
-    def set_feature(self, feature, save, value, data, nsid=0):
+    def set_feature(self, feature, save, value, data):
         """(status, result)"""
         if feature == FEATURE_QUEUES:
             most = MAX_IO_QUEUES - 1
@@ -164,8 +138,8 @@ class Controller:
                 return INVALID_FIELD | DNR, 0
             self.sleep.select(value & 0x1f)
             return OK, 0
-        if feature == FEATURE_WRITE_CACHE:
-            return self.set_write_cache(save, value, nsid), 0
+        if feature == FEATURE_WRITE_CACHE and not self.drive.vwc & 1:
+            return INVALID_FIELD | DNR, 0
         if feature not in self.features and feature not in (0x10, 0x11, 0x81):
             return INVALID_FIELD | DNR, 0
         self.features[feature] = value
@@ -173,45 +147,7 @@ class Controller:
             self.drive.saved[feature] = value
         return OK, 0
 
-    def set_write_cache(self, save, value, nsid):
-        """The status."""
-        drive = self.drive
-        if not drive.vwc & 1 or (save and not drive.oncs & ONCS_SAVE_AND_SELECT):
-            return INVALID_FIELD | DNR
-        if drive.per_namespace and nsid not in (*drive.namespaces, 0, 0xffffffff):
-            return INVALID_NAMESPACE | DNR
-        if not drive.changeable:
-            return NOT_CHANGEABLE | DNR
-        if save and not drive.saveable:
-            return NOT_SAVEABLE | DNR
-        if drive.per_namespace and nsid in drive.namespaces:
-            self.cache_of_namespace[nsid] = value & 1
-        else:
-            self.cache_of_namespace.clear()
-            self.features[FEATURE_WRITE_CACHE] = value & 1
-            if save:
-                drive.saved[FEATURE_WRITE_CACHE] = value & 1
-        if drive.clear_commits:
-            for number, namespace in drive.namespaces.items():
-                if not self.caches(number):
-                    namespace.flushed(namespace.flush_point(drive.name))
-        return OK
-
-    def get_write_cache(self, select, nsid):
-        """(status, result, None)"""
-        drive = self.drive
-        if not drive.vwc & 1 or (select and not drive.oncs & ONCS_SAVE_AND_SELECT):
-            return INVALID_FIELD | DNR, 0, None
-        default = drive.defaults[FEATURE_WRITE_CACHE]
-        values = {CURRENT: int(self.caches(nsid)), DEFAULT: default, SAVED: drive.saved.get(FEATURE_WRITE_CACHE, default),
-                  CAPABILITIES: drive.write_cache_capabilities()}
-        return (OK, values[select], None) if select in values else (INVALID_FIELD | DNR, 0, None)
-
-    def caches(self, nsid):
-        """Whether the write cache is on, for that namespace."""
-        return bool(self.drive.vwc & self.cache_of_namespace.get(nsid, self.features[FEATURE_WRITE_CACHE]) & 1)
-
-    def get_feature(self, feature, select, nsid=0):
+    def get_feature(self, feature, select):
         """(status, result, bytes); select: 0 current, 1 default, 2 saved, 3 supported capabilities"""
         if feature == FEATURE_APST and self.drive.apsta:
             if select == 3:
@@ -221,8 +157,8 @@ class Controller:
             return OK, self.sleep.current(), None
         if feature == FEATURE_QUEUES:
             return OK, (MAX_IO_QUEUES - 1) | (MAX_IO_QUEUES - 1) << 16, None
-        if feature == FEATURE_WRITE_CACHE:
-            return self.get_write_cache(select, nsid)
+        if feature == FEATURE_WRITE_CACHE and not self.drive.vwc & 1:
+            return INVALID_FIELD | DNR, 0, None
         if feature in self.features:
             default = self.drive.defaults.get(feature, 0)
             return OK, {1: default, 2: self.drive.saved.get(feature, default), 3: 5}.get(select, self.features[feature]), None
@@ -234,8 +170,7 @@ class Controller:
         opcode, (nsid,) = sqe[0], struct.unpack_from("<I", sqe, 4)
         name = IO_COMMANDS.get(opcode, "io_%02x" % opcode)
         namespace = self.drive.namespaces.get(nsid)
-        everywhere = opcode == FLUSH and nsid == 0xffffffff and self.drive.vwc & 6 == 6
-        if namespace is None and not everywhere:
+        if namespace is None and not (opcode == FLUSH and nsid == 0xffffffff):
             return queue.respond(cid, INVALID_NAMESPACE | DNR)
         first, cdw12 = struct.unpack_from("<QI", sqe, 40)
         count = (cdw12 & 0xffff) + 1
@@ -248,11 +183,6 @@ class Controller:
         ready = self.sleep.io_start(time.monotonic(), opcode)
         cost = {READ: self.drive.read_us, WRITE: self.drive.write_us, WRITE_ZEROES: self.drive.write_us,
                 FLUSH: self.drive.flush_us}.get(opcode, 0) / 1e6
-        points = []
-        if opcode == FLUSH:
-            flushed = [namespace] if namespace else self.drive.namespaces.values()
-            points = [(n, n.flush_point(self.drive.name)) for n in flushed]
-            self.counts["flush_ns%d" % nsid] += 1
 
         def finish(got):
             self.sleep.io_end(time.monotonic())
@@ -260,19 +190,13 @@ class Controller:
                 return
             if fault.get("status"):
                 return queue.respond(cid, fault["status"])
-            if fault.get("lie"):
-                return queue.respond(cid)
             if opcode == READ:
                 return queue.send_data(cid, namespace.read(first, count), last_word=True)
-            if opcode in (WRITE, WRITE_ZEROES):
-                writer = self.drive.name if self.caches(nsid) and not cdw12 & FUA else None
-                if opcode == WRITE_ZEROES:
-                    got = bytes(count * namespace.block_bytes)
-                namespace.write(first, got[:count * namespace.block_bytes], writer)
-            elif opcode == FLUSH:
-                for flushed_namespace, point in points:
-                    flushed_namespace.flushed(point)
-            elif opcode not in (COMPARE, DATASET_MANAGEMENT):
+            if opcode == WRITE:
+                namespace.write(first, got[:count * namespace.block_bytes])
+            elif opcode == WRITE_ZEROES:
+                namespace.write(first, bytes(count * namespace.block_bytes))
+            elif opcode not in (FLUSH, COMPARE, DATASET_MANAGEMENT):
                 return queue.respond(cid, INVALID_OPCODE | DNR)
             queue.respond(cid)
 

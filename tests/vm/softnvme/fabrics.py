@@ -32,7 +32,6 @@ def command(server, queue, sqe, cid, data):
         if offset == REGISTER_CC:
             if value & 1 and not controller.cc & 1:
                 controller.reset_features()
-                drive.until_reset = {}
             controller.cc = value
             controller.csts = (value & 1) | (8 if value & 0xc000 else 0)
         return queue.respond(cid)
@@ -48,7 +47,7 @@ def connect(server, queue, sqe, cid, data):
         return queue.respond(cid, CONNECT_INVALID | DNR)
     queue.qid, queue.size = qid, sqsize + 1
     if qid == 0:
-        in_use = {q.controller.cntlid for q in server.queues if q.controller and q.qid == 0 and q.drive in drive.siblings}
+        in_use = {q.controller.cntlid for q in server.queues if q.controller and q.qid == 0 and q.drive is drive}
         fresh = drive.cntlid
         while fresh in in_use:
             fresh += 16

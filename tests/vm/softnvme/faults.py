@@ -5,8 +5,7 @@
 
 matches by `op` (a name of protocol.py's tables), `fid`, `cns`, `drive`; lets `skip` commands pass, then applies to `count`
 (-1: for ever). It does `"status": N` (answer that instead), `"hang_s": S` (execute and answer it S seconds late, or at
-`release`), `"answer_s": S` (execute it at once, answer S seconds later), `"lie": true` (Set Features: success, and nothing
-changes), `"result": N` (success, this result and no data, whatever the feature holds), or `"drop": true`.
+`release`), or `"drop": true`.
 """
 
 

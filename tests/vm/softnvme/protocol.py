@@ -9,7 +9,7 @@ MAX_H2C_DATA = 0x20000
 # status codes: type << 8 | code; DNR is bit 14
 OK, INVALID_OPCODE, INVALID_FIELD, INTERNAL = 0x0, 0x1, 0x2, 0x6
 INVALID_NAMESPACE, LBA_RANGE = 0xb, 0x80
-INVALID_LOG, TOO_MANY_EVENT_REQUESTS, NOT_SAVEABLE, NOT_CHANGEABLE = 0x109, 0x105, 0x10d, 0x10e
+INVALID_LOG, TOO_MANY_EVENT_REQUESTS, NOT_SAVEABLE = 0x109, 0x105, 0x10d
 CONNECT_INVALID = 0x182
 DNR = 0x4000
 
@@ -20,12 +20,6 @@ IO_COMMANDS = {FLUSH: "flush", WRITE: "write", READ: "read", COMPARE: "compare",
 GET_LOG, IDENTIFY, ABORT, SET_FEATURES, GET_FEATURES, EVENT_REQUEST, KEEP_ALIVE = 0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18
 ADMIN_COMMANDS = {GET_LOG: "get_log", IDENTIFY: "identify", ABORT: "abort", SET_FEATURES: "set_features",
                   GET_FEATURES: "get_features", EVENT_REQUEST: "event_request", KEEP_ALIVE: "keep_alive"}
-
-SAVE, FUA = 1 << 31, 1 << 30                    # CDW10 of Set Features, CDW12 of Write
-CURRENT, DEFAULT, SAVED, CAPABILITIES = range(4)                                            # Select of Get Features
-SAVEABLE, PER_NAMESPACE, CHANGEABLE = 1, 2, 4                                               # what Select 3 answers
-ONCS_SAVE_AND_SELECT = 0x10
-NOTICE, NAMESPACES_CHANGED, CHANGED_NAMESPACES_LOG = 2, 0, 4                                # of an asynchronous event
 
 FABRICS = 0x7f
 PROPERTY_SET, CONNECT, PROPERTY_GET = 0x00, 0x01, 0x04

@@ -11,7 +11,7 @@ import time
 
 from .control import ControlChannel
 from .faults import Faults
-from .scenario import drives_of
+from .scenario import Drive
 from .transport import Queue
 
 PR_SET_TIMERSLACK = 29
@@ -26,7 +26,7 @@ class Server:
         self.faults = Faults()
         for rule in scenario.get("faults", []):
             self.faults.add(rule)
-        self.drives = drives_of(scenario, port_base)
+        self.drives = [Drive(facts, port_base) for facts in scenario["subsystems"]]
         self.queues, self.timers, self.order = [], [], itertools.count()
         self.hanging = []
         self.listeners = {self.listen(drive.port): drive for drive in self.drives}
